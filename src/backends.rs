@@ -13,7 +13,7 @@ use palestra_sandbox::local::Local;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Backend, SandboxError, Sandboxes, shipped};
 use palestra_state::Digest;
-use palestra_workbench::work::Desk;
+use palestra_workbench::work::Workbench;
 
 use crate::config::{Config, SandboxChoice};
 use palestra_store::{Store, StoreError};
@@ -40,7 +40,7 @@ pub enum BackendsError {
 ///
 /// # Errors
 /// When a back end that the configuration names cannot be used. Where it leaves the choice, those that cannot are left out.
-pub async fn open_desk(config: &Config, store: &Store, node: &str) -> Result<Desk, BackendsError> {
+pub async fn open_desk(config: &Config, store: &Store, node: &str) -> Result<Workbench, BackendsError> {
     let sandboxes = sandboxes(config, node).await?;
     for backend in sandboxes.backends() {
         let mut keep = BTreeSet::new();
@@ -52,7 +52,7 @@ pub async fn open_desk(config: &Config, store: &Store, node: &str) -> Result<Des
         let swept = backend.sweep(&keep).await?;
         tracing::debug!(backend = backend.name(), ?swept, kept = keep.len(), "looked for what an earlier server left");
     }
-    Ok(Desk { sandboxes, blobs: Blobs::new(config.data.join("blobs")) })
+    Ok(Workbench { sandboxes, blobs: Blobs::new(config.data.join("blobs")) })
 }
 
 /// The sandboxes of a configuration.

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::{env, io};
 
 const PACKAGE: &str = "palestra-sandbox-agent";
-/// What the build of this package was told and the agent's must not hear: other flags, and wrappers such as those of lints.
+/// Variables of this package's build that the agent's must not inherit: other flags, and wrappers such as those of lints.
 const NOT_INHERITED: [&str; 7] = [
     "CARGO_ENCODED_RUSTFLAGS",
     "CARGO_BUILD_RUSTFLAGS",

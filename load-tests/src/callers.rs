@@ -12,7 +12,7 @@ use crate::socket::{Place, Socket};
 
 /// Milliseconds that a run of sessions lives without a call that names it.
 const LEASE_MS: u64 = 600_000;
-/// How a refusal begins in an answer of the stream or of a batch.
+/// First bytes of a refusal in an answer of the stream or of a batch.
 const ERROR: &str = r#""error":{"#;
 
 /// Sends the same request over one connection.
@@ -44,7 +44,7 @@ pub(crate) struct SameFrame {
     place: Place,
     first: Option<&'static str>,
     frame: &'static str,
-    /// What has to be in every answer.
+    /// Text that every answer contains.
     expected: &'static str,
     socket: Option<Socket>,
 }

@@ -11,7 +11,7 @@ use crate::load::Load;
 use crate::targets::{COMPARED, Case, Row, Target};
 use crate::terminal::tell;
 
-/// How much is measured.
+/// Extent of the measurements.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Effort {
     pub(crate) rounds: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Effort {
     pub(crate) window_ms: u64,
 }
 
-/// What came of a row.
+/// Result of a row.
 pub(crate) struct Compared {
     pub(crate) row: &'static Row,
     /// Microseconds of server CPU per operation.
@@ -73,7 +73,7 @@ pub(crate) async fn run(
     Ok((running.into_iter().map(|case| case.compared).collect(), hosts.missing))
 }
 
-/// Whether a row is wanted, or one that is wanted is compared with it.
+/// True if a row is wanted, or one that is wanted is compared with it.
 fn needed(row: &Row, wanted: &impl Fn(&Row) -> bool) -> bool {
     let compares = |other: &Row| {
         let with = |target: &Target| matches!(target, Target::TimesLessThan(case, _) if *case == row.case);
@@ -111,7 +111,7 @@ impl Compared {
         cpu_of(all, self.row.bare).map(|bare| self.cpu_us.over(&bare))
     }
 
-    /// How many times less CPU than the peer that a target names.
+    /// Quotient of the CPU of the peer that a target names and its own.
     pub(crate) fn times_less(&self, all: &[Self]) -> Option<Series> {
         self.row.targets.iter().find_map(|target| match target {
             Target::TimesLessThan(peer, _) => cpu_of(all, *peer).map(|peer| peer.over(&self.cpu_us)),
@@ -119,7 +119,7 @@ impl Compared {
         })
     }
 
-    /// Whether all its targets hold; `None` where it has none.
+    /// Verdict on all its targets; `None` where it has none.
     pub(crate) fn holds(&self, all: &[Self]) -> Option<Holds> {
         let bare = cpu_of(all, self.row.bare);
         let each = |target: &Target| target.holds(&self.cpu_us, bare.as_ref(), |case| cpu_of(all, case));

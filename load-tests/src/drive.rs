@@ -89,12 +89,12 @@ impl Way {
     }
 }
 
-/// What to drive.
+/// Arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The way of the operations.
     way: Way,
-    /// How many rounds; every session takes one step in each.
+    /// Number of rounds; every session takes one step in each.
     rounds: u64,
 }
 
@@ -121,8 +121,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// What is counted: everything that all threads do between entering and leaving this function, which valgrind finds by its
-/// name.
+/// Operations that are counted: everything that all threads do between entering and leaving this function, which valgrind
+/// finds by its name.
 #[inline(never)]
 fn counted(runtime: &Runtime, rounds: LocalBoxFuture<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
     runtime.block_on(rounds)
@@ -138,7 +138,7 @@ struct Driver {
     line: Line,
 }
 
-/// How operations get to the application.
+/// Connections of operations to the application.
 enum Line {
     /// As calls of its service.
     Http { paths: Vec<String>, body: fn(u64) -> String },

@@ -32,12 +32,12 @@ impl Series {
         Self(self.0.iter().zip(&other.0).map(|(value, other)| value / other).collect())
     }
 
-    /// Whether there are values, and all of them are positive numbers.
+    /// True if there are values, and all of them are positive numbers.
     pub(crate) fn is_positive(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|value| value.is_finite() && *value > 0.0)
     }
 
-    /// Whether there are values, and all of them are numbers.
+    /// True if there are values, and all of them are numbers.
     pub(crate) fn is_finite(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|value| value.is_finite())
     }
@@ -84,13 +84,13 @@ pub(crate) fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Whether what is expected was found.
+/// Verdict on a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Holds {
     Yes,
     No,
-    /// What it is compared with was not there.
+    /// The peer to compare with was not there.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! What it costs to make and to score puzzles, beside `reasoning-gym` where both have the same one.
+//! Costs of making and of scoring puzzles, beside `reasoning-gym` where both have the same one.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -44,7 +44,7 @@ const SHARED: &[(&str, &str)] = &[
 /// Tasks that are made at least, however long that takes.
 const TASKS_MIN: u64 = 20;
 
-/// What to measure.
+/// Arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Milliseconds of CPU for each puzzle.
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     cpu_ms: u64,
 }
 
-/// What one puzzle or data set manages per second of CPU on one core.
+/// Operations of one puzzle or data set per second of CPU on one core.
 #[derive(Debug, Deserialize)]
 struct Speed {
     name: String,

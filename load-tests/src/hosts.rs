@@ -29,7 +29,7 @@ const STEPS_PER_BATCH: usize = 256;
 const MOUNT: &str = "/openenv/bench/counter";
 const MOUNT_SOCKET: &str = "/openenv/bench/counter/ws";
 
-/// What the bare server parses and answers: a step.
+/// Request that the bare server parses and answers: a step.
 const ECHO: &str = r#"{"seq":1,"action":{"text":"1"}}"#;
 const FASTAPI_STEP: &str = r#"{"session":"one","amount":1}"#;
 const OPENENV_HTTP_STEP: &str = r#"{"action":{"amount":1}}"#;
@@ -45,7 +45,7 @@ pub(crate) struct Hosts {
     database: Option<(Postgres, Palestra)>,
     fastapi: Option<Server>,
     openenv: Option<Server>,
-    /// What is missing and why, for the reader of the table.
+    /// Missing servers with their reasons, for the reader of the table.
     pub(crate) missing: Vec<String>,
 }
 
@@ -265,7 +265,7 @@ async fn mount(palestra: &Palestra) -> anyhow::Result<Option<Vec<SameFrame>>> {
 }
 
 impl Clock {
-    /// What was used since `before`.
+    /// Usage since `before`.
     pub(crate) fn since(&self, before: &Self) -> Used {
         let database = self.database.as_ref().zip(before.database.as_ref()).map(|(now, then)| now.since(then));
         Used { server: self.server.saturating_sub(before.server), database }

@@ -19,7 +19,7 @@ pub(crate) struct Connection {
     answer: Vec<u8>,
 }
 
-/// What was answered.
+/// Answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer<'a> {
     pub(crate) status: u16,

@@ -23,7 +23,7 @@ const OPERATIONS: u64 = 4_096;
 /// The function whose instructions count, as valgrind names it.
 const COUNTED: &str = "palestra_load_tests::drive::counted";
 
-/// What to count.
+/// Arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Ways to count; all where none is named.

@@ -40,7 +40,7 @@ pub(crate) trait Load {
     fn settle(&mut self) -> LocalBoxFuture<'_, anyhow::Result<()>>;
 }
 
-/// What was done.
+/// Finished operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Done {
     pub(crate) operations: u64,

@@ -1,4 +1,4 @@
-//! What Palestra costs, beside a bare server and beside other servers: `docs/PERFORMANCE.md` says how it is measured.
+//! Load tests, beside a bare server and beside other servers: `docs/PERFORMANCE.md` says how it is measured.
 
 mod apps;
 mod body;

@@ -13,7 +13,7 @@ use crate::subject::program;
 use crate::targets::{COMPARED, ONCE};
 use crate::terminal::{print, tell};
 
-/// What to measure.
+/// Arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Rows to measure, by their ids; all where none is named.

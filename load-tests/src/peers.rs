@@ -20,7 +20,7 @@ pub(crate) fn program(name: &str) -> PathBuf {
     folder().join(name)
 }
 
-/// Which peers there are.
+/// Peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// OpenEnv's own server with one worker.

@@ -78,7 +78,7 @@ impl Drop for Postgres {
 pub(crate) struct Times(BTreeMap<i32, Duration>);
 
 impl Times {
-    /// What was used since `before`, by processes that are there now.
+    /// Usage since `before`, by processes that are there now.
     pub(crate) fn since(&self, before: &Self) -> Duration {
         let used = |(pid, time): (&i32, &Duration)| time.saturating_sub(before.0.get(pid).copied().unwrap_or_default());
         self.0.iter().map(used).sum()

@@ -9,12 +9,12 @@ use crate::compare::{Compared, Effort};
 use crate::figures::{Holds, Series, digits};
 use crate::once::Measured;
 
-/// What a run of the load tests came to.
+/// Report of a run of the load tests.
 pub(crate) struct Report {
     pub(crate) effort: Effort,
     pub(crate) compared: Vec<Compared>,
     pub(crate) once: Vec<Measured>,
-    /// What could not be measured and why.
+    /// Missing measurements with their reasons.
     pub(crate) missing: Vec<String>,
 }
 

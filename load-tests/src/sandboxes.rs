@@ -1,4 +1,4 @@
-//! What sandboxes cost, beside the Docker engine's own commands in the same rounds: starts, commands, forks, and many at once.
+//! Costs of sandboxes, beside the Docker engine's own commands in the same rounds: starts, commands, forks, and many at once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use palestra_sandbox::docker::{Docker, Options};
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::sandbox::Bounds as ArchiveBounds;
-use palestra_sandbox::{Backend, Command, Local, Sandbox, Sandboxes, Want, shipped};
+use palestra_sandbox::{Backend, Command, Local, Sandbox, SandboxSpec, Sandboxes, shipped};
 use serde_json::json;
 use tokio::process::Command as HostCommand;
 use tokio::time::sleep;
@@ -21,14 +21,14 @@ use tokio::time::sleep;
 use crate::figures::{Series, available_mib, median_ms};
 use crate::terminal::{print, tell};
 
-/// What is changed before a fork.
+/// Bytes that change before a fork.
 const CHANGED_BYTES: usize = 1 << 20;
-/// What a delta may hold here.
+/// Bounds of a delta here.
 const BOUNDS: ArchiveBounds = ArchiveBounds { bytes_max: 256 << 20, entries_max: 100_000 };
-/// How long a shelf may take to be filled.
+/// Time that the pool of warm sandboxes may take to be filled.
 const FILLED_MAX: Duration = Duration::from_secs(60);
 
-/// What to measure.
+/// Arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Folder of the images.
@@ -85,7 +85,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<bool> {
     for round in 0..=arguments.rounds {
         tell(&format!("round {round} of {}", arguments.rounds));
         for name in &names {
-            let want = Want {
+            let want = SandboxSpec {
                 backend: Some((*name).to_owned()),
                 image: arguments.image.clone(),
                 profile: "terminal".to_owned(),
@@ -106,7 +106,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<bool> {
         }
     }
     tell(&format!("{} sandboxes at once", arguments.open));
-    let want = Want { backend: None, image: arguments.image.clone(), profile: "terminal".to_owned() };
+    let want = SandboxSpec { backend: None, image: arguments.image.clone(), profile: "terminal".to_owned() };
     let many = many(&cold, &want, arguments.open).await?;
     cold.close().await;
     warm.close().await;
@@ -125,7 +125,7 @@ fn profiles() -> anyhow::Result<BTreeMap<String, Arc<palestra_sandbox::Profile>>
 async fn one_round(
     cold: &Sandboxes,
     warm: &Sandboxes,
-    want: &Want,
+    want: &SandboxSpec,
     times: usize,
 ) -> anyhow::Result<Vec<(&'static str, f64)>> {
     let (mut starts, mut takes, mut commands, mut forks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -170,7 +170,7 @@ async fn one_round(
     ])
 }
 
-async fn fork(warm: &Sandboxes, want: &Want, parent: &Sandbox) -> anyhow::Result<Sandbox> {
+async fn fork(warm: &Sandboxes, want: &SandboxSpec, parent: &Sandbox) -> anyhow::Result<Sandbox> {
     parent.freeze().await?;
     let (delta, _) = parent.delta(BOUNDS, &[]).await?;
     parent.thaw().await?;
@@ -189,7 +189,7 @@ async fn filled(warm: &Sandboxes, times: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the engine's own program takes for the same things, with the same image.
+/// Times of the engine's own program for the same operations, with the same image.
 async fn engine_commands(
     host: &str,
     images: &std::path::Path,
@@ -234,7 +234,7 @@ async fn engine_commands(
 }
 
 /// Seconds to open many, and mebibytes that the machine has less while they are open.
-async fn many(sandboxes: &Sandboxes, want: &Want, count: usize) -> anyhow::Result<BTreeMap<&'static str, f64>> {
+async fn many(sandboxes: &Sandboxes, want: &SandboxSpec, count: usize) -> anyhow::Result<BTreeMap<&'static str, f64>> {
     let before = available_mib()?;
     let began = Instant::now();
     let mut open = Vec::with_capacity(count);

@@ -1,4 +1,4 @@
-//! What databases to act in cost: sessions from the pool, steps, rewinds and forks on both engines, and many at once.
+//! Costs of databases to act in: sessions from the pool, steps, rewinds and forks on both engines, and many at once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,17 +19,17 @@ use tokio::time::sleep;
 use crate::figures::{Series, available_mib, median_ms};
 use crate::terminal::{print, tell};
 
-/// How long the pool may take to be filled.
+/// Time that the pool may take to be filled.
 const FILLED_MAX: Duration = Duration::from_secs(60);
 /// Rows of the templates: about 100 KB and 5 MB.
 const SIZES: [(&str, u64); 2] = [("100 KB", 800), ("5 MB", 40_000)];
-/// What is done to a session.
+/// Operations on a session.
 const ROWS: [&str; 6] =
     ["session from the pool", "with its first query", "query", "insert", "rewind over an insert", "fork"];
 /// With how many sessions one after the other the pool is asked.
 const WARM: usize = 8;
 
-/// What to measure.
+/// Arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// A cluster for PostgreSQL; a private one where left out.

@@ -1,5 +1,5 @@
-//! What is measured and what is expected of it, in two tables: rows that are compared round by round, and rows that are
-//! measured by themselves.
+//! Rows and their targets, in two tables: rows that are compared round by round, and rows that are measured by
+//! themselves.
 
 use crate::figures::{Holds, Series};
 
@@ -42,7 +42,7 @@ pub(crate) enum Host {
     Postgres,
 }
 
-/// What is expected of a compared row.
+/// Target of a compared row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Target {
     /// At most so many times the CPU of the bare server.
@@ -127,7 +127,7 @@ impl Target {
         }
     }
 
-    /// Whether it holds of the CPU of a row, given those of the others.
+    /// Verdict on the CPU of a row, given those of the others.
     pub(crate) fn holds(self, cpu: &Series, bare: Option<&Series>, of: impl Fn(Case) -> Option<Series>) -> Holds {
         match self {
             Self::TimesBare(most) => Holds::at_most(bare.and_then(|bare| cpu.over(bare).median()), most),
@@ -161,7 +161,7 @@ pub(crate) enum Once {
     StoreGrowth,
 }
 
-/// What is expected of a row that is measured by itself.
+/// Target of a row that is measured by itself.
 pub(crate) struct OnceRow {
     pub(crate) what: Once,
     pub(crate) id: &'static str,

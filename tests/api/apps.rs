@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use palestra_apps::app::App;
+use palestra_apps::task::draw_key::DrawKey;
 use palestra_apps::task::outcome::Rule;
-use palestra_apps::task::ticket::Ticket;
 use palestra_auth::DEFAULT_TENANT;
 use palestra_protocol::key::{CreateKey, Scope};
 use reqwest::{Method, StatusCode};
@@ -434,7 +434,7 @@ async fn a_draw_that_shows_a_fault_is_a_problem_that_names_it_and_tells_nothing_
     let text = TOOLSHED.replace(days, "days: {int: 2..7}\n      number: {int: 0..1000000000}\n      tool:");
     let app = App::load(&BTreeMap::from([("app.yaml".to_owned(), text.clone())])).expect("an app");
     let number = |seed| {
-        let ticket = Ticket { app: &app, template: 0, split: "train", seed, attempt: 0, rule: Rule::Strict };
+        let ticket = DrawKey { app: &app, template: 0, split: "train", seed, attempt: 0, rule: Rule::Strict };
         ticket.draw(&|_| true).task.expect("a task").parameters()["number"].to_string()
     };
     let numbers = SEEDS.map(number).join(", ");

@@ -3,7 +3,7 @@
 /// Longest text that is read as a number, in bytes.
 const NUMBER_BYTES_MAX: usize = 64;
 
-/// Why a text is no number at a scale.
+/// Reason why a text is no number at a scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotExact {
     /// It isn't written as one, or has more digits behind the point than the scale.
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_exact_is_refused() {
+    fn inexact_amounts_are_refused() {
         for text in ["", "-", ".5", "5.", "12.505", "1e3", "+1", "1 ", "--1", "1.-5", "NaN", "٣", &"0".repeat(65)] {
             assert_eq!(parse(text, 2), Err(NotExact::Malformed), "{text}");
         }

@@ -1,23 +1,23 @@
 //! The check of an app before it is published: it proves that its data is sound, its tasks solvable, and its goals not to
 //! be had for nothing.
 
+mod ambiguous_names;
 mod audit;
-mod behind;
 mod chances;
+mod contradictions;
+mod distribution;
 mod finding;
-mod heard;
+mod hidden;
 mod knowledge;
-mod likeness;
 mod mutate;
-mod namesakes;
 mod order;
 mod policies;
 mod random;
 mod refusal;
-mod spread;
-mod told;
+mod replies;
+mod similarity;
 mod twins;
-mod untold;
+mod unstated;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,20 +29,20 @@ use serde_json::Value as Json;
 use crate::app::App;
 use crate::draw::draw;
 use crate::run::draw::Draws;
-use crate::run::{Beginning, Stop, World, broken_invariants, database, initial};
+use crate::run::{Beginning, CallError, World, broken_invariants, database, initial};
 use crate::task::episode::Episode;
 use crate::task::instance::Instance;
 use crate::task::verdict::strict;
 
 pub use audit::DrawFigures;
+pub use distribution::{Distribution, Share};
 pub use finding::{Finding, Kind};
 pub use random::RandomCalls;
-pub use spread::{Share, Spread};
 
 impl Report {
     /// Notes what is wrong with a part of the app, with its place in the files.
     fn fail(&mut self, app: &App, path: &str, message: impl Into<String>) {
-        self.failures.push(app.places.fault(path, message).to_string());
+        self.failures.push(app.positions.fault(path, message).to_string());
     }
 }
 
@@ -57,7 +57,7 @@ fn invariant(app: &App, text: &str) -> String {
     place.map_or_else(|| "invariants".to_owned(), |place| format!("invariants[{place}]"))
 }
 
-/// How much is tried.
+/// Extent of a check.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     /// Seeds of each template.
@@ -69,9 +69,9 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// What a publication is held to.
+    /// Extent for a publication.
     pub const PUBLICATION: Self = Self { seeds: 5, calls: 500, draws: 200 };
-    /// What shipped apps are held to.
+    /// Extent for shipped apps.
     pub const FULL: Self = Self { seeds: 50, calls: 10_000, draws: 1_000 };
 }
 
@@ -87,7 +87,7 @@ const SPLIT: &str = "check";
 const CALLS_PER_WAIT: u32 = 20;
 const WAIT_SECONDS: i64 = 7 * 86_400;
 
-/// What was found.
+/// Report of a check.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// Everything that is wrong, with its place as [`crate::fault::Fault`] shows it; empty for an app that may be published.
@@ -100,7 +100,7 @@ pub struct Report {
     pub random_calls: (u64, u64),
 }
 
-/// What was measured of a template.
+/// Figures of a template.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Figures {
     /// Tasks that were drawn.
@@ -119,7 +119,7 @@ pub struct Figures {
     pub refuse: f64,
     /// Tasks on which the solution of another seed was replayed, and how many it solved.
     pub replays: (u64, u64),
-    /// What became of its draws.
+    /// Figures of its draws.
     pub draws: DrawFigures,
 }
 
@@ -184,7 +184,7 @@ fn invariants(app: &Arc<App>, calls: u64, goes_on: &dyn Fn() -> bool, report: &m
         }
         if living && rand::RngExt::random_range(&mut random, 0..CALLS_PER_WAIT) == 0 {
             let seconds = rand::RngExt::random_range(&mut random, 60..=WAIT_SECONDS);
-            if let (Err(stop @ Stop::Crashed(_)), _) | (_, Err(stop @ Stop::Crashed(_))) =
+            if let (Err(stop @ CallError::Crashed(_)), _) | (_, Err(stop @ CallError::Crashed(_))) =
                 (world.wait(seconds), again.wait(seconds))
             {
                 report.fail(app, "world", stop.to_string());
@@ -285,7 +285,7 @@ fn template(app: &Arc<App>, place: usize, effort: Effort, goes_on: &dyn Fn() -> 
     report.templates.insert(name, figures);
 }
 
-/// What one lucky try in a few adds to a share. From fifty tries on, luck is no excuse.
+/// Share that one lucky try in a few adds. From fifty tries on, luck is no excuse.
 fn by_chance(tries: u64) -> f64 {
     const TRIES_ENOUGH: u64 = 50;
     if (1..TRIES_ENOUGH).contains(&tries) { 1.0 / tries as f64 } else { 0.0 }

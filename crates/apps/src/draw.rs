@@ -8,17 +8,17 @@ use serde_json::Value as Json;
 
 use crate::app::App;
 use crate::explore::{self, Options};
+use crate::task::draw_key::{ATTEMPTS_MAX, DrawKey, DrawState, stopped};
 use crate::task::episode::Episode;
 use crate::task::instance::Instance;
 use crate::task::outcome::{Flaw, NoTask, Redraw, Rule, Unfit};
 use crate::task::solve::{self, Solved};
-use crate::task::ticket::{ATTEMPTS_MAX, Begun, Ticket, stopped};
 use crate::task::trace::untraced;
 use crate::value::Value;
 
-/// How often at most of the attempts a way to its goal was searched for in vain when faults were drawn again.
+/// Largest number of the attempts in which the search for a solution may fail when faults were drawn again.
 const SEARCHES_MAX: u32 = 5;
-/// How often at all, counting draws that belong to another split.
+/// Largest number of draws, those that belong to another split included.
 const DRAWS_MAX: u32 = 2_000;
 
 /// A draw that was made.
@@ -26,17 +26,17 @@ const DRAWS_MAX: u32 = 2_000;
 pub struct Drawn {
     /// The values of the parameters, as far as it came.
     pub values: Vec<Value>,
-    /// What the agent is told, where it came so far.
+    /// Text for the agent, where the draw came so far.
     pub text: Option<String>,
     /// The task, or why it is none.
     pub task: Result<Arc<Instance>, Unfit>,
 }
 
-impl Ticket<'_> {
+impl DrawKey<'_> {
     /// Makes the draw. `belongs` says whether a task is of the split, by its parameters.
     #[must_use]
     pub fn draw(&self, belongs: &dyn Fn(&Json) -> bool) -> Drawn {
-        let mut begun = Begun::default();
+        let mut begun = DrawState::default();
         let task = self.begun(belongs, &mut begun).and_then(|(instance, held)| accept(instance, held, self.rule));
         Drawn { values: begun.values, text: begun.text, task: task.map(Arc::new) }
     }
@@ -103,8 +103,8 @@ fn draw_with(
         if attempts >= ATTEMPTS_MAX {
             break;
         }
-        let ticket = Ticket { app, template, split, seed, attempt, rule };
-        let drawn = ticket.draw(belongs);
+        let draw_key = DrawKey { app, template, split, seed, attempt, rule };
+        let drawn = draw_key.draw(belongs);
         match drawn.task {
             Ok(instance) => return Ok(instance),
             Err(Unfit::Again(redraw)) => {
@@ -114,7 +114,7 @@ fn draw_with(
             Err(Unfit::Flawed(flaw)) => match cost(&flaw, rule) {
                 Some(cost) => attempts += cost,
                 None => {
-                    let shown = ticket.shown(&drawn.values, drawn.text.as_deref());
+                    let shown = draw_key.shown(&drawn.values, drawn.text.as_deref());
                     return Err(NoTask::Faulty(Box::new(shown), flaw));
                 }
             },
@@ -123,7 +123,7 @@ fn draw_with(
     Err(NoTask::Exhausted(Arc::clone(&app.templates[template].name), seed, reasons))
 }
 
-/// How many of the attempts of a seed a fault uses up; none where it ends them.
+/// Number of attempts of a seed that a fault uses up; none where it ends them.
 const fn cost(flaw: &Flaw, rule: Rule) -> Option<u32> {
     match (rule, flaw) {
         (Rule::Strict, _) | (Rule::Before, Flaw::Breaks(_)) => None,

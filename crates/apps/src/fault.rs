@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-/// Where something stands in the files of a definition.
+/// A position in the files of a definition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Position {
     /// The file's name within the definition.
@@ -20,11 +20,11 @@ pub struct Position {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
 #[error("{position}: {path}: {message}")]
 pub struct Fault {
-    /// Where it stands.
+    /// Its position.
     pub position: Position,
-    /// Which part of the definition: `actions.lend.guards[1].check`; empty for the whole.
+    /// The part of the definition: `actions.lend.guards[1].check`; empty for the whole.
     pub path: String,
-    /// What is wrong, and what is expected instead.
+    /// Description of the fault and of the expected form.
     pub message: String,
 }
 

@@ -6,7 +6,7 @@ use crate::expression::{Function, Signature};
 use crate::kinds::Type;
 use crate::words;
 
-/// Which function is meant, as [`Function::id`].
+/// The function, as [`Function::id`].
 pub mod id {
     /// `calls('name')`
     pub const CALLS: u16 = 0;
@@ -32,13 +32,13 @@ pub mod id {
     pub const WORDS: u16 = 100;
 }
 
-/// What actions, views and rules know: `calls`, with the names of everything that can be called.
+/// Functions of actions, views and rules: `calls`, with the names of everything that can be called.
 #[must_use]
 pub fn of_actions(calls: &Type) -> Vec<Function> {
     vec![fixed("calls", id::CALLS, std::slice::from_ref(calls), Type::Int)]
 }
 
-/// What milestones and minefields know: `calls`, `has_row`, and `arg` with the names of all parameters.
+/// Functions of milestones and minefields: `calls`, `has_row`, and `arg` with the names of all parameters.
 #[must_use]
 pub fn of_goals(calls: &Type, parameters: &Type) -> Vec<Function> {
     let mut functions = of_actions(calls);
@@ -50,7 +50,7 @@ pub fn of_goals(calls: &Type, parameters: &Type) -> Vec<Function> {
     functions
 }
 
-/// What seeds, set-ups and events know: random numbers, choices and words.
+/// Functions of seeds, set-ups and events: random numbers, choices and words.
 #[must_use]
 pub fn of_draws() -> Vec<Function> {
     let mut functions = vec![

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 /// Longest id, in bytes.
 pub const ID_BYTES_MAX: usize = 128;
 
-/// How the ids of a table look: `#W{7}` is `#W` and seven digits. Without braces it is one fixed id, for a single row.
+/// Form of the ids of a table: `#W{7}` is `#W` and seven digits. Without braces it is one fixed id, for a single row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdPattern {
     before: Arc<str>,
@@ -17,8 +17,8 @@ pub struct IdPattern {
     after: Arc<str>,
 }
 
-/// What the permutation of a table's ids depends on: the seed of the data and the table's name, so that a further table
-/// leaves the ids of the others as they are.
+/// Key of the permutation of a table's ids: the seed of the data and the table's name, so that a further table leaves
+/// the ids of the others as they are.
 #[must_use]
 pub fn id_key(seed: u64, table: &str) -> u64 {
     let mut hasher = Sha256::new_with_prefix(seed.to_be_bytes());
@@ -27,7 +27,7 @@ pub fn id_key(seed: u64, table: &str) -> u64 {
     digest.iter().take(8).fold(0, |key, byte| (key << 8) | u64::from(*byte))
 }
 
-/// Whether text may be an id: not empty, not too long, without control characters, and not like a directive (`$replace`).
+/// True if text may be an id: not empty, not too long, without control characters, and not like a directive (`$replace`).
 #[must_use]
 pub fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= ID_BYTES_MAX && !text.starts_with('$') && !text.chars().any(char::is_control)
@@ -59,13 +59,13 @@ impl IdPattern {
         Ok(Self { before: before.into(), digits, after: after.into() })
     }
 
-    /// Whether there is but one id.
+    /// True if there is but one id.
     #[must_use]
     pub const fn is_fixed(&self) -> bool {
         self.digits == 0
     }
 
-    /// How many ids there are.
+    /// Number of ids.
     #[must_use]
     pub const fn capacity(&self) -> u32 {
         10_u32.pow(self.digits)
@@ -98,7 +98,7 @@ impl IdPattern {
     }
 }
 
-/// As a definition spells it.
+/// Its spelling in a definition.
 impl fmt::Display for IdPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_fixed() {

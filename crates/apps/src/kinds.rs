@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Which table, in the order of the definition.
+/// Index of a table in the definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u16);
 
-/// Which column of its table, in the order of the definition.
+/// Index of a column in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId(pub u16);
 
@@ -63,7 +63,7 @@ impl Type {
         }
     }
 
-    /// Whether null is among its values.
+    /// True if null is among its values.
     #[must_use]
     pub const fn may_be_null(&self) -> bool {
         matches!(self, Self::Opt(_) | Self::Null)

@@ -20,7 +20,7 @@ pub mod json;
 pub mod kinds;
 pub mod limits;
 pub mod native;
-pub mod places;
+pub mod positions;
 mod reading;
 pub mod run;
 pub mod schema;

@@ -1,4 +1,4 @@
-//! Which values a column of a type holds: those that survive the way to JSON and back.
+//! Values that a column of a type can hold: those that survive the way to JSON and back.
 
 use std::ops::RangeInclusive;
 
@@ -15,7 +15,7 @@ pub const LIST_ENTRIES_MAX: i64 = 1_000;
 /// First and last point in time, in seconds since 1970: within the years 1 to 9999 in every time zone.
 pub const INSTANTS: RangeInclusive<i64> = -62_135_510_400..=253_402_128_000;
 
-/// Why a value doesn't fit a type.
+/// Reason why a value doesn't fit a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// It is of another type.
@@ -35,7 +35,7 @@ pub enum Misfit {
     Nul,
 }
 
-/// Whether a value fits a type. Rows are not looked up.
+/// Checks that a value fits a type. Rows are not looked up.
 ///
 /// # Errors
 /// Why it doesn't.

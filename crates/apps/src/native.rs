@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// A pure function from arguments to an answer.
 #[derive(Debug)]
 pub struct Native {
-    /// What definitions call it.
+    /// Name in definitions.
     pub name: &'static str,
     /// The errors that it raises; a definition that names it declares them.
     pub codes: &'static [&'static str],
@@ -15,7 +15,7 @@ pub struct Native {
     pub run: fn(&Map<String, Value>) -> Result<Value, Failure>,
 }
 
-/// What is wrong with the arguments of a native.
+/// Fault of the arguments of a native.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// One of [`Native::codes`].

@@ -1,4 +1,4 @@
-//! How expressions read tables: the one place where the two meet.
+//! Tables as expressions read them: the one place where the two meet.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Rows for Data {
     }
 }
 
-/// The same data with the rows of each table in the opposite order: what differs there hangs on an order that nobody chose.
+/// The same data with the rows of each table in the opposite order: what differs there depends on an order that nobody chose.
 pub(crate) struct Reversed<'a>(pub(crate) &'a Data);
 
 impl Rows for Reversed<'_> {

@@ -30,13 +30,13 @@ pub struct Schema {
 pub struct Table {
     /// Its name, unique.
     pub name: Arc<str>,
-    /// How its ids look.
+    /// Form of its ids.
     pub id: IdPattern,
     /// In the order of the definition.
     pub columns: Vec<Column>,
-    /// Whether it has exactly one row, whose id is the table's name.
+    /// True if it has exactly one row, whose id is the table's name.
     pub single: bool,
-    /// Whether goals leave it out.
+    /// True if goals leave it out.
     pub untracked: bool,
     /// The column that refers to the row that owns a row.
     pub owner: Option<ColumnId>,
@@ -49,21 +49,21 @@ pub struct Column {
     pub name: Arc<str>,
     /// Its type; optional ones are nullable.
     pub kind: Type,
-    /// Whether no two rows have the same value; any number of them may have null.
+    /// True if no two rows have the same value; any number of them may have null.
     pub unique: bool,
-    /// Whether rows are found by its value without a scan. References and unique columns always are.
+    /// True if rows are found by its value without a scan. References and unique columns always are.
     pub indexed: bool,
-    /// Whether goals leave it out.
+    /// True if goals leave it out.
     pub volatile: bool,
-    /// Whether it is hidden unless a view shows it.
+    /// True if it is hidden unless a view shows it.
     pub secret: bool,
-    /// What becomes of a row when the row that this column refers to is deleted.
+    /// Action on a row when the row that this column refers to is deleted.
     pub on_delete: OnDelete,
     /// The value of rows that don't say.
     pub default: Option<Value>,
 }
 
-/// What becomes of a row when the one that it refers to is deleted.
+/// Action on a row when the one that it refers to is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnDelete {
     /// It stands in the way, unless it is deleted along.
@@ -83,7 +83,7 @@ pub struct SchemaFault {
     pub table: Arc<str>,
     /// The column's name, where it is about one.
     pub column: Option<Arc<str>>,
-    /// What is wrong, and what is expected instead.
+    /// Description of the fault and of the expected form.
     pub message: String,
 }
 
@@ -315,10 +315,10 @@ mod tests {
             (Column { default: Some(Value::Int(1)), ..Column::new("x", optional(row())) }, "no default but null"),
         ] {
             let faults = schema(vec![table("t", "T{3}", vec![column])]).expect_err("it makes no sense");
-            let told = faults.iter().map(ToString::to_string).collect::<Vec<_>>();
+            let messages = faults.iter().map(ToString::to_string).collect::<Vec<_>>();
             assert!(
-                told.len() == 1 && told[0].starts_with("table t, column x: ") && told[0].contains(part),
-                "{told:?}"
+                messages.len() == 1 && messages[0].starts_with("table t, column x: ") && messages[0].contains(part),
+                "{messages:?}"
             );
         }
         let int = || Column::new("x", Type::Int);

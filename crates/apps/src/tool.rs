@@ -108,7 +108,7 @@ fn bound(schema: &mut Map<String, Json>, kind: &Type, bounds: Bounds) {
     }
 }
 
-/// What the agent is told before its task: who it is, the time, the rules, and how to end.
+/// Text for the agent before its task: who it is, the time, the rules, and how to end.
 #[must_use]
 pub fn system_text(instance: &Instance) -> String {
     let app = &instance.app;

@@ -51,7 +51,7 @@ impl Value {
         Self::Text(Arc::from(text))
     }
 
-    /// Whether this is null.
+    /// True if this is null.
     #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self, Self::Null)

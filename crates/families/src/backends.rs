@@ -5,7 +5,7 @@ use std::path::Path;
 use palestra_sandbox::Sandboxes;
 use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::image::Images;
-use palestra_workbench::work::Desk;
+use palestra_workbench::work::Workbench;
 
 use crate::databases::Databases;
 
@@ -13,7 +13,7 @@ use crate::databases::Databases;
 #[derive(Clone)]
 pub struct Backends {
     /// Where work in sandboxes is done.
-    pub desk: Desk,
+    pub desk: Workbench,
     /// Where SQL is run.
     pub databases: Databases,
 }
@@ -23,6 +23,6 @@ impl Backends {
     #[must_use]
     pub fn none(data: &Path) -> Self {
         let sandboxes = Sandboxes::none(Images::new(data.join("images")));
-        Self { desk: Desk { sandboxes, blobs: Blobs::new(data.join("blobs")) }, databases: Databases::none() }
+        Self { desk: Workbench { sandboxes, blobs: Blobs::new(data.join("blobs")) }, databases: Databases::none() }
     }
 }

@@ -1,6 +1,6 @@
-//! What every puzzle must fulfil beyond what holds for environments, measured on each puzzle of the list: a new one needs no
-//! test of its own for any of this. `PALESTRA_PUZZLE_CASES` says how many instances are looked at: the usual number is 60, and with
-//! 250 a split is tried in full, with the curves of the guide.
+//! Suite of every puzzle, beyond that of every environment, measured on each puzzle of the list: a new one needs no test of its own
+//! for any of this. `PALESTRA_PUZZLE_CASES` says how many instances are looked at: the usual number is 60, and with 250 a split is
+//! tried in full, with the curves of the guide.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use palestra_environment::{Context, Input, Opening, Place, Secrets, Tasks};
 /// meet every difficulty that tests go through.
 const CASES: u64 = 60;
 
-/// What `PALESTRA_PUZZLE_CASES` asks for.
+/// Number of cases by `PALESTRA_PUZZLE_CASES`.
 fn cases() -> u64 {
     let asked = std::env::var("PALESTRA_PUZZLE_CASES").ok();
     asked.map_or(CASES, |cases| cases.parse().expect("PALESTRA_PUZZLE_CASES is a number"))
@@ -43,7 +43,7 @@ const DISTINCT: u64 = 1000;
 /// Cases from which on all is tried, which takes minutes.
 const THOROUGH_CASES: u64 = 250;
 
-/// Whether the long form is asked for.
+/// True if the long form is asked for.
 pub(super) fn thorough() -> bool {
     cases() >= THOROUGH_CASES
 }
@@ -136,7 +136,7 @@ fn tasks_of_a_split_are_distinct_and_splits_do_not_meet() {
     }
 }
 
-/// What a reference solver spends on so many tasks of a difficulty, from the least on.
+/// Efforts of a reference solver for so many tasks of a difficulty, in increasing order.
 pub(super) fn efforts(puzzle: &dyn Examinable, difficulty: f64, count: u64) -> Vec<f64> {
     let effort = |seed| puzzle.effort(&generate(puzzle, "train", seed, Some(difficulty))).expect("an effort");
     let mut efforts: Vec<f64> = (0..count).map(effort).collect();

@@ -5,13 +5,13 @@ use palestra_environment::verifier::rational::Rational;
 /// A longer expression is refused.
 const EXPRESSION_BYTES_MAX: usize = 1000;
 
-/// How deep parentheses may be nested.
+/// Largest depth of nested parentheses.
 const NESTING_MAX: usize = 64;
 
 /// The digits of the longest number.
 const DIGITS_MAX: usize = 12;
 
-/// What an expression comes to.
+/// Value of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Evaluated {
     /// Its exact value.
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_refused() {
+    fn invalid_expressions_are_refused() {
         let deep = format!("{}1{}", "(".repeat(100), ")".repeat(100));
         let long = "1+".repeat(1000) + "1";
         let large = "999999999999*".repeat(10) + "1";

@@ -1,8 +1,8 @@
-//! What a puzzle says of itself.
+//! Facts of a puzzle for lists and guides.
 
 use std::fmt;
 
-/// What a puzzle is about. Public suites of generated problems use the same seven.
+/// Category of a puzzle. Public suites of generated problems use the same seven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
     /// Ciphers.
@@ -48,23 +48,23 @@ pub struct Facts {
     pub name: &'static str,
     /// Rises with every change that can be observed.
     pub version: u32,
-    /// What it is about.
+    /// Category.
     pub category: Category,
     /// Further words to filter by.
     pub tags: &'static [&'static str],
-    /// Whether the world answers before the last turn.
+    /// True if the world answers before the last turn.
     pub multi_turn: bool,
-    /// What has to be done.
+    /// Task in one sentence.
     pub description: &'static str,
-    /// How an answer is judged, partial credit included.
+    /// Rule of scoring, partial credit included.
     pub rule: &'static str,
-    /// What grows with the difficulty.
+    /// Quantities that grow with the difficulty.
     pub scale: &'static str,
-    /// What the reference solver does, and the unit in which its effort is counted.
+    /// Method of the reference solver, and the unit of its effort.
     pub effort: &'static str,
     /// The most that a null or random policy may reach on average, in [0, 1].
     pub floor: f64,
-    /// Whether making a problem may take more than a millisecond.
+    /// True if making a problem may take more than a millisecond.
     pub heavy: bool,
 }
 

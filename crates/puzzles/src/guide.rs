@@ -26,7 +26,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Whether files are written rather than compared.
+/// True if files are written rather than compared.
 fn writes() -> bool {
     std::env::var_os("UPDATE_GUIDE").is_some()
 }
@@ -188,7 +188,7 @@ fn means(measured: &[Vec<f64>; LEVELS.len()]) -> [f64; LEVELS.len()] {
     measured.each_ref().map(|efforts| mean(efforts))
 }
 
-/// Whether each level takes more than the one before, and the last considerably more than the first.
+/// True if each level takes more than the one before, and the last considerably more than the first.
 fn rise(means: &[f64; LEVELS.len()]) -> bool {
     means.windows(2).all(|pair| pair[0] < pair[1]) && means[LEVELS.len() - 1] > 1.5 * means[0]
 }

@@ -21,7 +21,7 @@ use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
 };
 
-/// How often a generator may try again until a problem works out and falls into the split that was asked for. A quarter
+/// Number of attempts of a generator until a problem works out and falls into the split that was asked for. A quarter
 /// of the contents belongs to the smallest split, so that this many failures in a row mean a broken generator.
 const ATTEMPTS_MAX: u32 = 4096;
 

@@ -64,10 +64,10 @@ pub trait Puzzle: Send + Sync + 'static {
     /// A problem with its solution, kept as the task's secret.
     type Instance: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// What has happened so far; it is the privileged state, and all that a verdict depends on beside the instance.
+    /// State of the episode; it is the privileged state, and all that a verdict depends on beside the instance.
     type Progress: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// What it says of itself.
+    /// Facts for lists and guides.
     fn facts(&self) -> Facts;
 
     /// The OpenAI function tools.
@@ -85,7 +85,7 @@ pub trait Puzzle: Send + Sync + 'static {
     /// When what was drawn lacks a declared requirement, so that another attempt is made, or when the generator is wrong.
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Self::Instance, Refusal>;
 
-    /// What makes two problems the same problem: decides the split, so that no problem is in two.
+    /// Content that makes two problems the same problem: decides the split, so that no problem is in two.
     fn content(&self, instance: &Self::Instance) -> Value;
 
     /// Everything that a player sees of the problem, as data. Never its solution.
@@ -97,7 +97,7 @@ pub trait Puzzle: Send + Sync + 'static {
     /// The beginning.
     fn start(&self, instance: &Self::Instance) -> Self::Progress;
 
-    /// What is seen now, without the instruction.
+    /// Observation without the instruction.
     fn show(&self, instance: &Self::Instance, progress: &Self::Progress) -> Observation;
 
     /// Reacts to one input.
@@ -116,23 +116,23 @@ pub trait Puzzle: Send + Sync + 'static {
     /// judge was asked), so that tests can hold the judge to rejecting it.
     fn mistake(&self, instance: &Self::Instance, rng: &mut ChaCha8Rng) -> Vec<Action>;
 
-    /// What a reference solver that does not know the solution spends on the problem, in the unit that [`Facts::effort`]
-    /// names. Shows that difficulty means something.
+    /// Effort of a reference solver that does not know the solution, in the unit that [`Facts::effort`] names. Shows
+    /// that difficulty means something.
     fn effort(&self, instance: &Self::Instance) -> f64;
 }
 
-/// What tests and the guide ask of a puzzle beside what every environment offers. `None` where the task is another kind's.
+/// Questions of tests and of the guide to a puzzle beside those to every environment. `None` where the task is another kind's.
 pub trait Examinable: EnvironmentKind {
-    /// What the puzzle says of itself.
+    /// Facts of the puzzle.
     fn facts(&self) -> &Facts;
 
-    /// What makes the task another problem than others.
+    /// Content that distinguishes the task from others.
     fn content(&self, task: &Task) -> Option<Value>;
 
     /// A whole attempt that is plausible and wrong.
     fn mistake(&self, task: &Task, rng: &mut ChaCha8Rng) -> Option<Vec<Action>>;
 
-    /// What a reference solver spends on the task, in the unit that the facts name.
+    /// Effort of a reference solver for the task, in the unit that the facts name.
     fn effort(&self, task: &Task) -> Option<f64>;
 }
 

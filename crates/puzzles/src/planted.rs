@@ -19,7 +19,7 @@ static ODD: Requirement = Requirement::new("odd", "the number is odd", 0.2);
 static NEVER: Requirement = Requirement::new("never", "nothing is as it is", 0.9);
 static ROUND: Requirement = Requirement::new("round", "the number is round", 1.0);
 
-/// What is wrong with a generator.
+/// Faults planted in a generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plant {
     Nothing,

@@ -23,7 +23,7 @@ pub(super) trait Question: Send + Sync + 'static {
     /// A problem with its solution, kept as the task's secret.
     type Instance: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// What it says of itself.
+    /// Facts for lists and guides.
     fn facts(&self) -> Facts;
 
     /// Makes a problem of a difficulty in [0, 1]. What is drawn again inside an attempt is counted in `draws`.
@@ -32,7 +32,7 @@ pub(super) trait Question: Send + Sync + 'static {
     /// When what was drawn lacks a declared requirement, so that another attempt is made, or when the generator is wrong.
     fn generate(&self, rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws) -> Result<Self::Instance, Refusal>;
 
-    /// What makes two problems the same problem: decides the split, so that no problem is in two.
+    /// Content that makes two problems the same problem: decides the split, so that no problem is in two.
     fn content(&self, instance: &Self::Instance) -> Value {
         self.metadata(instance)
     }
@@ -55,11 +55,11 @@ pub(super) trait Question: Send + Sync + 'static {
     /// A plausible answer that is wrong by its making, not because [`Question::check`] was asked.
     fn mistake(&self, instance: &Self::Instance, rng: &mut ChaCha8Rng) -> String;
 
-    /// What a reference solver that does not know the solution spends, in the unit that [`Facts::effort`] names.
+    /// Effort of a reference solver that does not know the solution, in the unit that [`Facts::effort`] names.
     fn effort(&self, instance: &Self::Instance) -> f64;
 }
 
-/// What an answer is worth, and why.
+/// Score of an answer, with its reason.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mark {
     /// In [0, 1]; 1 for right answers alone.
@@ -91,7 +91,7 @@ impl Mark {
 pub(super) struct Given {
     /// As it was written, cut at [`ANSWER_BYTES_MAX`].
     answer: Option<String>,
-    /// How long it was before it was cut.
+    /// Length before it was cut.
     bytes: usize,
 }
 

@@ -1,6 +1,6 @@
-//! What a driver's side and the agent say to each other over a socket when a program is to be started: 4 bytes length (little endian)
-//! with three descriptors, then an [`Ask`] as JSON; then a byte for each signal. The agent gives one [`Answer`] as JSON when all is
-//! over. Whoever hangs up before ends the program.
+//! Messages between a driver's side and the agent over a socket when a program is to be started: 4 bytes length (little endian) with
+//! three descriptors, then an [`Ask`] as JSON; then a byte for each signal. The agent gives one [`Answer`] as JSON when all is over.
+//! Whoever hangs up before ends the program.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub(crate) struct Ask {
     pub(crate) folder: Option<String>,
 }
 
-/// What became of it.
+/// Outcome of the request.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {

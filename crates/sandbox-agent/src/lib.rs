@@ -1,4 +1,4 @@
-//! What the server and the program inside a sandbox say to each other. The program itself is `main.rs`.
+//! Protocol between the server and the program inside a sandbox. The program itself is `main.rs`.
 
 pub mod plan;
 pub mod staging;

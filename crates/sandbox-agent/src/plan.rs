@@ -1,4 +1,4 @@
-//! What the launch mode is told: how to make the namespaces and mounts of a sandbox on this machine.
+//! Arguments of the launch mode: how to make the namespaces and mounts of a sandbox on this machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +13,9 @@ pub struct Plan {
     pub agent: String,
     /// Root file systems, the uppermost first.
     pub lowers: Vec<String>,
-    /// Where changes go.
+    /// Layer of changes.
     pub upper: Upper,
-    /// Which users there are.
+    /// Users inside.
     pub ids: Ids,
     /// Paths of the host that are shown read-only at the same place.
     pub read_only: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Plan {
     pub data_bytes_max: Option<u64>,
 }
 
-/// Where changes go.
+/// Layer of changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Upper {
@@ -37,15 +37,15 @@ pub enum Upper {
     Folder(String),
 }
 
-/// Which users there are inside.
+/// Users inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ids {
     /// As many as this, from this one of the host on. Needs root.
     Range {
-        /// What user id 0 is on the host.
+        /// Host id of user id 0.
         first: u32,
-        /// How many follow, itself among them.
+        /// Number of consecutive ids.
         count: u32,
     },
     /// This one alone, which is the caller on the host.

@@ -30,7 +30,7 @@ const PASSED_ON: [Signal; 9] = [
     Signal::SIGCONT,
     Signal::SIGWINCH,
 ];
-/// What is returned where no program was started.
+/// Exit code where no program was started.
 const REFUSED: u8 = 126;
 /// Where a signal ended the program and does not end this process, it returns so much more than its number.
 const SIGNALLED: u8 = 128;

@@ -1,8 +1,8 @@
-//! What the server tells the mode `stage`, as one argument of JSON.
+//! Argument of the mode `stage`, as JSON.
 
 use serde::{Deserialize, Serialize};
 
-/// How a container's file system is made.
+/// Recipe of a container's file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Staging {
@@ -12,7 +12,7 @@ pub struct Staging {
     pub whole: String,
     /// An empty folder of the container over which the new file system is mounted.
     pub place: String,
-    /// Which id of the container is id 0 of the sandbox; the others follow.
+    /// Id in the container of the sandbox's id 0; the others follow.
     pub first_id: u32,
     /// Bytes that may differ from the image.
     pub disk_bytes: u64,
@@ -25,5 +25,5 @@ pub struct Staging {
     pub setup_ms: u64,
 }
 
-/// How many ids a sandbox has.
+/// Number of ids that a sandbox has.
 pub const IDS: u32 = 65_536;

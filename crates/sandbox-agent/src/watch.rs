@@ -13,12 +13,12 @@ pub const ARGUMENTS_BYTES_MAX: usize = 8 << 10;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// In the order in which it happened.
-    pub sights: Vec<Sight>,
-    /// How it ended; `None` where the watcher did not live to tell.
+    pub sights: Vec<WatchEvent>,
+    /// Its end; `None` where the watcher did not live to tell.
     pub closing: Option<Closing>,
 }
 
-/// What a watcher says last.
+/// Last event of a watcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {
     /// Nanoseconds since 1970 by the clock of the file system, when the command started.
@@ -29,17 +29,17 @@ pub struct Closing {
     pub left: u64,
     /// Calls that act on other processes and were refused, such as those of debuggers.
     pub refused: u64,
-    /// Why nothing could be watched.
+    /// Reason why nothing could be watched.
     pub blind: Option<String>,
 }
 
-/// Something that was seen. Processes are named by their id, which may be used again after [`Sight::Ended`].
+/// Something that was seen. Processes are named by their id, which may be used again after [`WatchEvent::Ended`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "saw", rename_all = "snake_case")]
-pub enum Sight {
+pub enum WatchEvent {
     /// A process began; the first has the parent 0.
     Born {
-        /// Which.
+        /// The process.
         pid: i32,
         /// Its parent.
         of: i32,
@@ -50,20 +50,20 @@ pub enum Sight {
     Opened(Opened),
     /// A process looked for a compiled module: a name that ends in `.pyc`, whatever stands there.
     Missed {
-        /// Which process.
+        /// The process.
         pid: i32,
         /// Absolute.
         path: String,
     },
     /// A process changed what stands at a path without opening it: by making, renaming, linking, removing, cutting or its permissions.
     Placed {
-        /// Which process.
+        /// The process.
         pid: i32,
         /// The new name, absolute.
         path: String,
         /// The name that it had or has beside it, absolute; where it was renamed or linked.
         of: Option<String>,
-        /// What stands there now.
+        /// The file that is there now.
         file: Option<File>,
         /// Where it leads, as it says, where it is a link.
         #[serde(default)]
@@ -72,27 +72,27 @@ pub enum Sight {
     /// A process could not open or run a path; told where something on the way to it is not as the image has it, or where it was to be
     /// written and no room is left.
     Failed {
-        /// Which process.
+        /// The process.
         pid: i32,
         /// Absolute.
         path: String,
-        /// Whether it was to become that program.
+        /// True if it was to become that program.
         runs: bool,
         /// As the kernel's `open` takes them; 0 where it was to run.
         flags: i32,
-        /// Whether no room was left, on the disk or for open files.
+        /// True if no room was left, on the disk or for open files.
         full: bool,
     },
     /// A process is about to act upon others: by a signal, a limit or their place in the schedule.
     Reached {
-        /// Which process.
+        /// The process.
         pid: i32,
         /// The others.
         of: Vec<i32>,
     },
     /// A process ended.
     Ended {
-        /// Which.
+        /// The process.
         pid: i32,
     },
 }
@@ -100,17 +100,17 @@ pub enum Sight {
 /// A process became another program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
-    /// Which process.
+    /// The process.
     pub pid: i32,
     /// The path that was asked for, absolute.
     pub given: String,
-    /// What runs: for a script its interpreter.
+    /// Executable: for a script its interpreter.
     pub exe: String,
     /// The folder that it starts in.
     pub folder: String,
     /// Its arguments, the program's name among them.
     pub argv: Vec<String>,
-    /// Whether arguments are missing.
+    /// True if arguments are missing.
     pub cut: bool,
     /// Files that the kernel mapped and that are not the image's, and the script among them.
     pub changed: Vec<Changed>,
@@ -137,19 +137,19 @@ pub struct Changed {
 /// A process opened a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// Which process.
+    /// The process.
     pub pid: i32,
     /// The path that was asked for, absolute.
     pub given: String,
-    /// What was opened, links followed.
+    /// Opened path, links followed.
     pub path: String,
     /// As the kernel's `open` takes them.
     pub flags: i32,
-    /// What it is.
+    /// The file.
     pub file: File,
     /// Links that are not the image's and that led to it.
     pub links: Vec<String>,
-    /// Whether it is a pipe or socket of another process, reached through `/proc`.
+    /// True if it is a pipe or socket of another process, reached through `/proc`.
     pub foreign: bool,
     /// When, in nanoseconds since 1970 by the clock of the file system.
     pub at_ns: i64,
@@ -164,7 +164,7 @@ pub struct File {
     pub inode: u64,
     /// Kind and permission bits.
     pub mode: u32,
-    /// How many names it has; 0 where nobody looked.
+    /// Number of its names; 0 where nobody looked.
     #[serde(default)]
     pub names: u64,
     /// Nanoseconds since 1970 when anything of it changed last.
@@ -181,7 +181,7 @@ impl Record {
     pub fn read(bytes: &[u8]) -> Self {
         let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
         let Some((last, sights)) = lines.split_last() else { return Self::default() };
-        let sights: Result<Vec<Sight>, _> = sights.iter().map(|line| serde_json::from_slice(line)).collect();
+        let sights: Result<Vec<WatchEvent>, _> = sights.iter().map(|line| serde_json::from_slice(line)).collect();
         match (sights, serde_json::from_slice(last)) {
             (Ok(sights), Ok(closing)) => Self { sights, closing: Some(closing) },
             _ => Self::default(),

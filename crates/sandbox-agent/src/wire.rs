@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 pub const HEADER_BYTES: usize = 9;
 /// Longest body.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
-/// What a list or an archive may take up for each entry that it may have, beside files' contents: headers, names, and what fills up
-/// blocks. An archive that takes up more pays from the bytes of contents.
+/// Largest size of an entry in a list or an archive, beside files' contents: headers, names, and what fills up blocks. An archive
+/// that takes up more pays from the bytes of contents.
 pub const ENTRY_BYTES: u64 = 1_024;
-/// What an archive may take up beside that, however few entries it may have.
+/// Largest size of an archive beside that, however few entries it may have.
 pub const ARCHIVE_SPARE_BYTES: u64 = 64 * 1_024;
 /// Most bytes of the paths and link targets of one list or archive together: whoever reads it holds all of them at once.
 pub const PATHS_BYTES_MAX: u64 = 32 << 20;
-/// What the agent speaks; a different number at [`Event::Ready`] ends the connection.
+/// Version of the agent's protocol; a different number at [`Event::Ready`] ends the connection.
 pub const PROTOCOL: u32 = 1;
 
-/// What the body of a frame is.
+/// Kind of the body of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -61,9 +61,9 @@ impl Kind {
 pub struct Header {
     /// Bytes of the body, at most [`BODY_BYTES_MAX`].
     pub length: usize,
-    /// Which stream.
+    /// The stream.
     pub stream: u32,
-    /// What the body is.
+    /// Kind of the body.
     pub kind: Kind,
 }
 
@@ -93,7 +93,7 @@ impl Header {
     }
 }
 
-/// Who a command runs as, inside the sandbox.
+/// User of a command inside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     /// User id.
@@ -120,7 +120,7 @@ pub struct Rlimits {
     pub stack_bytes: Option<u64>,
 }
 
-/// What the server asks for. `End` of the stream's data follows where a request takes data.
+/// Request of the server. `End` of the stream's data follows where a request takes data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Request {
@@ -133,7 +133,7 @@ pub enum Request {
     /// Runs a command on a terminal of its own. Takes data while it runs: keys; beyond 64 KiB that the program does not read, they
     /// are lost. Sends `Output`, then [`Event::Exited`]. Refused while everything is frozen.
     Pty {
-        /// What runs.
+        /// The command.
         exec: Exec,
         /// Size of the screen.
         rows: u16,
@@ -163,7 +163,7 @@ pub enum Request {
         path: String,
         /// Permission bits.
         mode: u32,
-        /// Who will own it and its new folders.
+        /// Owner of it and of its new folders.
         user: User,
     },
     /// Reads a regular file, without following any link. Files of the kernel (`/proc`, `/sys`) are refused, here and wherever files
@@ -174,7 +174,7 @@ pub enum Request {
         /// A longer file is refused as `too_large`.
         bytes_max: u64,
     },
-    /// What stands at a path; nothing, where a link would have to be followed on the way. Answered by [`Event::Found`].
+    /// Asks for the entry at a path; nothing, where a link would have to be followed on the way. Answered by [`Event::Found`].
     Stat {
         /// Absolute path.
         path: String,
@@ -202,7 +202,7 @@ pub enum Request {
         /// Likewise.
         entries_max: u64,
     },
-    /// What differs from the image. Sends `Output`: a JSON array of [`Change`], sorted by path; then [`Event::Done`].
+    /// Asks for the differences from the image. Sends `Output`: a JSON array of [`Change`], sorted by path; then [`Event::Done`].
     Changes {
         /// Beyond it the request fails as `too_large`.
         entries_max: u64,
@@ -243,7 +243,7 @@ pub struct Setup {
     pub output_bytes_max: u64,
     /// Folders that are made at the start, for this user.
     pub folders: Vec<String>,
-    /// Who owns them.
+    /// Owner of them.
     pub user: User,
 }
 
@@ -256,7 +256,7 @@ pub struct Exec {
     pub folder: String,
     /// Its whole environment.
     pub env: Vec<(String, String)>,
-    /// Who it runs as. It has no capability in any case.
+    /// User that it runs as. It has no capability in any case.
     pub user: User,
     /// Killed with its process group after that long.
     pub wall_ms: Option<u64>,
@@ -264,14 +264,14 @@ pub struct Exec {
     pub rlimits: Rlimits,
     /// Instead of what [`Setup`] says.
     pub output_bytes_max: Option<u64>,
-    /// Whether standard error goes where standard output goes.
+    /// True if standard error goes where standard output goes.
     pub merge: bool,
-    /// Whether all processes that it left behind are killed when it ends, however they were detached.
+    /// True if all processes that it left behind are killed when it ends, however they were detached.
     pub alone: bool,
     /// Where it may start programs as somebody else; not on a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub programs: Option<Programs>,
-    /// Whether a [`Record`](crate::watch::Record) of what it and its descendants ran and opened is sent as `Record` frames before its
+    /// True if a [`Record`](crate::watch::Record) of what it and its descendants ran and opened is sent as `Record` frames before its
     /// end is told. What it left behind is killed then. Where nothing can be watched it runs all the same.
     #[serde(default)]
     pub watch: bool,
@@ -282,7 +282,7 @@ pub struct Exec {
 /// passes on the signals that it gets and ends as they end. Streams that are the command's own output are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Programs {
-    /// Who they run as.
+    /// User that they run as.
     pub user: User,
     /// Where they start unless they are told otherwise.
     pub folder: String,
@@ -297,7 +297,7 @@ impl Programs {
     pub const VARIABLE: &str = "PROGRAM";
 }
 
-/// What the agent says.
+/// Event of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -305,46 +305,46 @@ pub enum Event {
     Ready {
         /// [`PROTOCOL`].
         protocol: u32,
-        /// Whether commands run under other user ids than the agent.
+        /// True if commands run under other user ids than the agent.
         other_uid: bool,
-        /// Whether the filter was loaded.
+        /// True if the filter was loaded.
         seccomp: bool,
     },
     /// The request was carried out.
     Done,
     /// A command ended.
     Exited(Exited),
-    /// What stands at a path; `None` where nothing does.
+    /// Entry at a path; `None` where nothing does.
     Found {
-        /// What it is.
+        /// The entry.
         entry: Option<Entry>,
     },
     /// An archive was sent.
     Packed {
-        /// How many entries it has.
+        /// Number of entries that it has.
         entries: u64,
         /// Paths of sockets, pipes and devices that were left out, at most 100.
         left_out: Vec<String>,
     },
-    /// What is in use.
+    /// Resource usage.
     Stats(Stats),
     /// The request was not carried out.
     Failed {
-        /// Which kind of failure.
+        /// Kind of failure.
         code: FailureCode,
         /// In words.
         detail: String,
     },
 }
 
-/// How a command ended.
+/// End of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exited {
-    /// What it returned; `None` where a signal ended it.
+    /// Exit code; `None` where a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Whether it was killed because its time was over.
+    /// True if it was killed because its time was over.
     pub timed_out: bool,
     /// Microseconds from start to end.
     pub wall_us: u64,
@@ -358,7 +358,7 @@ pub struct Exited {
     pub error_omitted_bytes: u64,
 }
 
-/// What is in use inside.
+/// Resource usage inside.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     /// Processes, without the agent.
@@ -376,7 +376,7 @@ pub struct Stats {
 /// Something in the file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What it is.
+    /// Kind of entry.
     pub kind: EntryKind,
     /// Bytes; of a link those of its target's name; 0 for a folder.
     pub size: u64,
@@ -386,7 +386,7 @@ pub struct Entry {
     pub uid: u32,
 }
 
-/// What something in the file system is.
+/// Kind of an entry of the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -405,13 +405,13 @@ pub enum EntryKind {
 pub struct Change {
     /// Absolute path.
     pub path: String,
-    /// What happened to it.
+    /// Kind of change.
     pub change: ChangeKind,
-    /// What stands there now; `None` where nothing does.
+    /// The present entry; `None` where nothing does.
     pub entry: Option<Entry>,
 }
 
-/// What happened to a path.
+/// Kind of change of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -423,7 +423,7 @@ pub enum ChangeKind {
     Deleted,
 }
 
-/// Why a request was not carried out.
+/// Errors of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {

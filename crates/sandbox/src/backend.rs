@@ -1,4 +1,4 @@
-//! What starts sandboxes.
+//! Back ends, which start sandboxes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub trait Backend: Send + Sync {
     /// `local` or `docker`.
     fn name(&self) -> &'static str;
 
-    /// What would be in force in a sandbox of this profile.
+    /// Isolation that would be in force in a sandbox of this profile.
     ///
     /// # Errors
     /// [`SandboxError::Unavailable`], with what to do about it.
@@ -29,10 +29,10 @@ pub trait Backend: Send + Sync {
     /// When the back end cannot, or when the profile requires what is not enforced; then nothing is left.
     async fn start(&self, start: Start) -> Result<Sandbox, SandboxError>;
 
-    /// What is wrong, now, with what its sandboxes stand on: the engine, the disk of the server. `None` where nothing is.
+    /// Present fault in the ground of its sandboxes: the engine, the disk of the server. `None` where nothing is.
     async fn fault(&self) -> Option<String>;
 
-    /// Whether disks can outlive their sandbox and the server.
+    /// True if disks can outlive their sandbox and the server.
     fn keeps_disks(&self) -> bool {
         true
     }
@@ -53,21 +53,21 @@ pub trait Backend: Send + Sync {
     async fn sweep(&self, keep: &BTreeSet<String>) -> Result<Swept, SandboxError>;
 }
 
-/// What a sandbox is started with.
+/// Settings of a new sandbox.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// Names it among those of this server: letters, digits, `_` and `-`.
     pub id: String,
-    /// What its file system is made from.
+    /// Image of its file system.
     pub image: Arc<Image>,
-    /// What it may use.
+    /// Profile with its limits.
     pub profile: Arc<Profile>,
     /// The name of the disk that holds what differs from the image; a disk of this name that is there already is gone on with. Such
     /// a disk outlives the sandbox (and the server) until it is removed. Without a name, the disk goes with the sandbox.
     pub disk: Option<String>,
 }
 
-/// What a sweep removed.
+/// Result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Sandboxes: containers, control groups.

@@ -1,4 +1,4 @@
-//! Commands and what came of them.
+//! Commands and their outcomes.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::profile::Profile;
 pub struct Command {
     /// Program and arguments.
     pub argv: Vec<String>,
-    /// Where it starts; the image's folder where left out.
+    /// Folder in which it starts; the image's folder where left out.
     pub folder: Option<String>,
     /// More variables, over those of image and profile.
     pub env: Vec<(String, String)>,
-    /// Who it runs as.
+    /// User that it runs as.
     pub user: Option<User>,
     /// Its standard input.
     pub input: Vec<u8>,
@@ -26,13 +26,13 @@ pub struct Command {
     pub output_bytes_max: Option<u64>,
     /// Limits beyond the profile's.
     pub rlimits: Rlimits,
-    /// Whether standard error goes where standard output goes.
+    /// True if standard error goes where standard output goes.
     pub merge: bool,
-    /// Whether all processes that it left behind are killed when it ends.
+    /// True if all processes that it left behind are killed when it ends.
     pub alone: bool,
-    /// Where it may start programs as somebody else.
+    /// Programs that it may start as another user.
     pub programs: Option<Programs>,
-    /// Whether what it runs and opens is recorded.
+    /// True if what it runs and opens is recorded.
     pub watch: bool,
 }
 
@@ -73,7 +73,7 @@ impl Command {
         Self { wall: Some(wall), ..self }
     }
 
-    /// As the agent is told, with what `profile` and `env` (of image and profile) say where this says nothing.
+    /// The request to the agent; `profile` and `env` (of image and profile) fill the fields left out.
     #[must_use]
     pub(crate) fn exec(&self, profile: &Profile, folder: &str, env: &[(String, String)]) -> Exec {
         let mut merged: Vec<(String, String)> = env.to_vec();
@@ -98,21 +98,21 @@ impl Command {
     }
 }
 
-/// What came of a command.
+/// Outcome of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Output {
-    /// How it ended.
+    /// Its end.
     pub exited: Exited,
     /// Standard output: what came first, and after a gap of [`Exited::output_omitted_bytes`] what came last.
     pub stdout: Vec<u8>,
     /// Standard error likewise.
     pub stderr: Vec<u8>,
-    /// What it ran and opened, where that was asked for.
+    /// Record of its programs and opened files, where that was asked for.
     pub record: Record,
 }
 
 impl Output {
-    /// Whether it returned 0.
+    /// True if it returned 0.
     #[must_use]
     pub fn success(&self) -> bool {
         self.exited.code == Some(0)

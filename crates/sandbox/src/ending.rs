@@ -1,6 +1,6 @@
 //! The end of a sandbox that was lost, as its back end can tell it: by facts that nothing inside can write.
 
-/// Who ended a sandbox.
+/// Causes of the end of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// Its own use ended it: a limit of its own was reached.

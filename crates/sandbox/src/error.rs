@@ -1,8 +1,8 @@
-//! Why a sandbox did not do what was asked for.
+//! Errors of sandboxes.
 
 use crate::wire::FailureCode;
 
-/// Why a sandbox did not do what was asked for.
+/// Errors of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SandboxError {
     /// The back end cannot be used on this machine; says what to do.
@@ -17,9 +17,9 @@ pub enum SandboxError {
     /// The profile requires what the back end cannot enforce here.
     #[error("the profile requires {line:?}, which is not enforced here, see `palestra doctor`: {by}")]
     Unenforced {
-        /// Which line of the profile.
+        /// The line of the profile.
         line: String,
-        /// What there is instead.
+        /// Substitute that is in force.
         by: String,
     },
     /// The sandbox could not be made.
@@ -31,7 +31,7 @@ pub enum SandboxError {
     /// The agent refused a request; the sandbox can still be used.
     #[error("{detail}")]
     Refused {
-        /// Which kind of refusal.
+        /// Kind of refusal.
         code: FailureCode,
         /// In words.
         detail: String,
@@ -39,7 +39,7 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    /// Whether the agent refused with this code.
+    /// True if the agent refused with this code.
     #[must_use]
     pub fn is(&self, expected: FailureCode) -> bool {
         matches!(self, Self::Refused { code, .. } if *code == expected)

@@ -1,8 +1,8 @@
 //! Images: what the file system of a sandbox is made from.
 
 mod alias;
-mod aside;
 mod build;
+mod build_folder;
 mod definition;
 mod finish;
 pub(crate) mod host;
@@ -32,7 +32,7 @@ pub struct Image {
     pub digest: String,
     /// Environment of every command.
     pub env: Vec<(String, String)>,
-    /// Where commands start.
+    /// Folder in which commands start.
     pub folder: String,
     /// The unpacked root file system, without which no back end can start anything.
     pub root: Option<PathBuf>,
@@ -131,7 +131,7 @@ impl Images {
     }
 }
 
-/// Whether a text can name an image: letters, digits, `-` and `_`.
+/// True if a text can name an image: letters, digits, `-` and `_`.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }

@@ -1,4 +1,4 @@
-//! Which run of a server something belongs to, told from its name alone: the process, when it started, and in which namespace of
+//! The run of a server to which something belongs, told from its name alone: the process, when it started, and in which namespace of
 //! process ids, since a number means nothing in another.
 
 use std::fmt;
@@ -12,7 +12,7 @@ pub(crate) struct Incarnation {
     process: u32,
     /// In ticks after the machine's start.
     started: u64,
-    /// Which back end of the process.
+    /// Number of the back end in the process.
     number: u64,
 }
 
@@ -38,7 +38,7 @@ impl Incarnation {
         parts.next().is_none().then_some(found)
     }
 
-    /// Whether it is over, as far as `own` can tell: of another namespace nothing is known.
+    /// True if it is over, as far as `own` can tell: of another namespace nothing is known.
     pub(crate) fn ended(&self, own: &Self) -> bool {
         self.namespace == own.namespace && started(self.process) != Some(self.started)
     }

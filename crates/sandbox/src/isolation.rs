@@ -1,13 +1,13 @@
-//! What keeps a sandbox apart, as it is really in force.
+//! Isolation of a sandbox, as it is really in force.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What is in force in a sandbox, or would be.
+/// Isolation that is in force in a sandbox, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolation {
-    /// Which back end.
+    /// The back end.
     pub backend: String,
     /// Every line of the profile by name: `user`, `mount`, `pid`, `ipc`, `uts`, `net`, `cgroup` (namespaces), `uid`,
     /// `capabilities`, `no_new_privileges`, `seccomp`, `root`, `memory`, `cpu`, `processes`, `disk`, `inodes`, `file_bytes`,
@@ -15,12 +15,12 @@ pub struct Isolation {
     pub lines: BTreeMap<String, Enforcement>,
 }
 
-/// Whether a line of a profile holds.
+/// Enforcement of a line of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enforcement {
-    /// Whether the kernel enforces it.
+    /// True if the kernel enforces it.
     pub enforced: bool,
-    /// What enforces it, or what there is instead.
+    /// The enforcing part, or its substitute.
     pub by: String,
 }
 

@@ -39,7 +39,7 @@ struct Inner {
 struct Streams {
     last: u32,
     open: HashMap<u32, mpsc::Sender<Piece>>,
-    /// Why the connection ended.
+    /// Reason why the connection ended.
     lost: Option<String>,
 }
 
@@ -50,14 +50,14 @@ pub enum Piece {
     Output(Vec<u8>),
     /// Standard error.
     Error(Vec<u8>),
-    /// What a watcher saw.
+    /// Record of a watcher.
     Record(Vec<u8>),
-    /// What the agent says.
+    /// Event of the agent.
     Event(Event),
 }
 
 /// Standard output, standard error, and the event that ended a stream.
-pub type Told = (Vec<u8>, Vec<u8>, Event);
+pub type CommandStreams = (Vec<u8>, Vec<u8>, Event);
 
 /// One request and what comes of it.
 pub struct Stream {
@@ -128,7 +128,7 @@ impl Link {
         Ok(stream)
     }
 
-    /// Why the connection ended; `None` while it stands.
+    /// Reason why the connection ended; `None` while it stands.
     #[must_use]
     pub fn lost(&self) -> Option<String> {
         self.0.streams.lock().lost.clone()
@@ -226,7 +226,7 @@ impl Stream {
         self.link.send(self.id, Kind::End, &[]).await
     }
 
-    /// What arrives next.
+    /// The next piece.
     ///
     /// # Errors
     /// [`SandboxError::Lost`] once the connection ended.
@@ -241,14 +241,18 @@ impl Stream {
     /// [`SandboxError::Refused`] when the agent says so; [`SandboxError::Lost`] when it sends more than `bytes_max` or takes
     /// longer than `wait`.
     pub async fn finish(self, bytes_max: u64, wait: Duration) -> Result<(Vec<u8>, Vec<u8>, Event), SandboxError> {
-        self.finish_watched(bytes_max, wait).await.map(|(told, _)| told)
+        self.finish_watched(bytes_max, wait).await.map(|(streams, _)| streams)
     }
 
     /// The same, with the record of a command that was watched.
     ///
     /// # Errors
     /// As [`Stream::finish`].
-    pub async fn finish_watched(mut self, bytes_max: u64, wait: Duration) -> Result<(Told, Vec<u8>), SandboxError> {
+    pub async fn finish_watched(
+        mut self,
+        bytes_max: u64,
+        wait: Duration,
+    ) -> Result<(CommandStreams, Vec<u8>), SandboxError> {
         let collect = async {
             let (mut output, mut error, mut record) = (Vec::new(), Vec::new(), Vec::new());
             loop {

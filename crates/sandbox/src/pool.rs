@@ -1,7 +1,7 @@
-//! Where sandboxes come from: back ends, images and profiles together, and the warm ones that wait to be used.
+//! Pool of sandboxes: back ends, images and profiles together, and the warm ones that wait to be used.
 //!
-//! A sandbox is handed out once and never comes back. Warm ones lie on a shelf per kind, which a task of its own fills up to a floor
-//! after each use: whoever takes one never waits for the filling. All of them together, warm ones included, stay under a ceiling.
+//! A sandbox is handed out once and never comes back. There is a pool of warm ones per kind, which a task of its own fills up to a floor
+//! after each use: taking one never waits for that. All of them together, warm ones included, stay under a ceiling.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use crate::image::Images;
 use crate::profile::Profile;
 use crate::sandbox::Sandbox;
 
-/// How long a shelf is kept filled after its last use.
+/// Time for which warm sandboxes of a kind are kept after its last use.
 const UNUSED_MAX: Duration = Duration::from_secs(600);
-/// How often shelves are looked at.
+/// Interval at which unused warm sandboxes are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// When to come back if no sandbox is free.
 const RETRY_AFTER_MS: u64 = 1_000;
 /// Starts at the same time; more would only take longer each.
 const STARTS_AT_ONCE_MAX: usize = 16;
 
-/// How many sandboxes this process has started: names are unique among all its pools.
+/// Number of sandboxes that this process has started: names are unique among all its pools.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// What kind of sandbox is wanted.
+/// Kind of sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Want {
+pub struct SandboxSpec {
     /// The back end; the server's first where left out.
     pub backend: Option<String>,
     /// The image's name.
@@ -44,7 +44,7 @@ pub struct Want {
     pub profile: String,
 }
 
-/// How many sandboxes there may be.
+/// Bounds on the number of sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// At once, warm ones included.
@@ -64,16 +64,16 @@ struct Inner {
     bounds: Bounds,
     room: Arc<Semaphore>,
     starts: Semaphore,
-    shelves: DashMap<Want, Arc<Shelf>>,
-    /// Ends the filling of shelves.
+    kinds: DashMap<SandboxSpec, Arc<WarmSandboxes>>,
+    /// Ends the filling.
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
 /// Warm sandboxes of one kind.
-struct Shelf {
+struct WarmSandboxes {
     idle: Pool<Sandbox>,
-    /// Whether a task is filling it.
+    /// True if a task is filling it.
     filling: AtomicBool,
     used: Mutex<Instant>,
 }
@@ -94,13 +94,13 @@ impl Sandboxes {
             bounds,
             room: Arc::new(Semaphore::new(bounds.sandboxes_max.min(Semaphore::MAX_PERMITS))),
             starts: Semaphore::new(STARTS_AT_ONCE_MAX),
-            shelves: DashMap::new(),
+            kinds: DashMap::new(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }))
     }
 
-    /// None at all, for those who read tasks and do none.
+    /// A pool without sandboxes, for readers of tasks.
     #[must_use]
     pub fn none(images: Images) -> Self {
         Self::new(Vec::new(), images, BTreeMap::new(), Bounds { sandboxes_max: 0, warm_min: 0 })
@@ -110,20 +110,20 @@ impl Sandboxes {
     ///
     /// # Errors
     /// [`SandboxError::Unavailable`] where back end, image or profile are not there; [`SandboxError::Exhausted`].
-    pub async fn take(&self, want: &Want) -> Result<Sandbox, SandboxError> {
+    pub async fn take(&self, want: &SandboxSpec) -> Result<Sandbox, SandboxError> {
         self.backend(want.backend.as_deref())?;
-        let shelf = self.shelf(want);
-        *shelf.used.lock() = Instant::now();
+        let warm = self.warm(want);
+        *warm.used.lock() = Instant::now();
         let digest = self.0.images.resolve(&want.image)?.digest.clone();
-        while let Ok(sandbox) = shelf.idle.try_remove() {
+        while let Ok(sandbox) = warm.idle.try_remove() {
             if sandbox.lost().is_none() && sandbox.image().digest == digest {
-                self.fill(want, &shelf);
+                self.fill(want, &warm);
                 return Ok(sandbox);
             }
             sandbox.destroy(true).await;
         }
         let sandbox = self.start(want, None).await?;
-        self.fill(want, &shelf);
+        self.fill(want, &warm);
         Ok(sandbox)
     }
 
@@ -131,7 +131,7 @@ impl Sandboxes {
     ///
     /// # Errors
     /// As [`Sandboxes::take`].
-    pub async fn take_named(&self, want: &Want, disk: &str) -> Result<Sandbox, SandboxError> {
+    pub async fn take_named(&self, want: &SandboxSpec, disk: &str) -> Result<Sandbox, SandboxError> {
         let sandbox = self.take(want).await?;
         match sandbox.keep_disk(disk).await {
             Ok(()) | Err(SandboxError::Unavailable(_)) => Ok(sandbox),
@@ -147,7 +147,7 @@ impl Sandboxes {
     /// # Errors
     /// As [`Sandboxes::take`], and [`SandboxError::Lost`] where the disk is not there, or disks of the back end cannot outlive their
     /// sandbox: nothing that ran on it can bring that about.
-    pub async fn on_disk(&self, want: &Want, disk: &str) -> Result<Sandbox, SandboxError> {
+    pub async fn on_disk(&self, want: &SandboxSpec, disk: &str) -> Result<Sandbox, SandboxError> {
         let backend = self.backend(want.backend.as_deref())?;
         if !backend.keeps_disks() {
             return Err(SandboxError::Lost("disks of this back end do not outlive the server".to_owned()));
@@ -202,13 +202,13 @@ impl Sandboxes {
         }
     }
 
-    /// How many sandboxes are in use or warm.
+    /// Number of sandboxes that are in use or warm.
     #[must_use]
     pub fn open(&self) -> usize {
         self.0.bounds.sandboxes_max.saturating_sub(self.0.room.available_permits())
     }
 
-    /// Empties shelves that nobody uses, until [`Sandboxes::close`].
+    /// Frees warm sandboxes of kinds that nobody uses, until [`Sandboxes::close`].
     pub async fn tend(&self) {
         let mut every = tokio::time::interval(LOOK_EVERY);
         loop {
@@ -216,12 +216,12 @@ impl Sandboxes {
                 () = self.0.stop.cancelled() => return,
                 _ = every.tick() => {}
             }
-            let unused = |shelf: &Arc<Shelf>| shelf.used.lock().elapsed() > UNUSED_MAX;
+            let unused = |warm: &Arc<WarmSandboxes>| warm.used.lock().elapsed() > UNUSED_MAX;
             let old: Vec<_> =
-                self.0.shelves.iter().filter(|entry| unused(entry)).map(|entry| entry.key().clone()).collect();
+                self.0.kinds.iter().filter(|entry| unused(entry)).map(|entry| entry.key().clone()).collect();
             for want in old {
-                if let Some((_, shelf)) = self.0.shelves.remove_if(&want, |_, shelf| unused(shelf)) {
-                    shelf.empty().await;
+                if let Some((_, warm)) = self.0.kinds.remove_if(&want, |_, warm| unused(warm)) {
+                    warm.empty().await;
                 }
             }
         }
@@ -232,52 +232,52 @@ impl Sandboxes {
         self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-        let shelves: Vec<Arc<Shelf>> = self.0.shelves.iter().map(|entry| Arc::clone(entry.value())).collect();
-        self.0.shelves.clear();
-        for shelf in shelves {
-            shelf.empty().await;
+        let kinds: Vec<Arc<WarmSandboxes>> = self.0.kinds.iter().map(|entry| Arc::clone(entry.value())).collect();
+        self.0.kinds.clear();
+        for warm in kinds {
+            warm.empty().await;
         }
     }
 
-    fn shelf(&self, want: &Want) -> Arc<Shelf> {
+    fn warm(&self, want: &SandboxSpec) -> Arc<WarmSandboxes> {
         let fresh = || {
-            Arc::new(Shelf {
+            Arc::new(WarmSandboxes {
                 idle: Pool::new(self.0.bounds.warm_min.max(1)),
                 filling: AtomicBool::new(false),
                 used: Mutex::new(Instant::now()),
             })
         };
-        Arc::clone(&self.0.shelves.entry(want.clone()).or_insert_with(fresh))
+        Arc::clone(&self.0.kinds.entry(want.clone()).or_insert_with(fresh))
     }
 
-    /// Fills a shelf up to the floor, on a task of its own. What cannot be started is started when it is asked for, which tells why.
-    fn fill(&self, want: &Want, shelf: &Arc<Shelf>) {
-        let full = |shelf: &Shelf, floor| shelf.idle.status().available >= floor;
+    /// Fills the pool of a kind up to its floor, on a task of its own. What cannot be started is started when it is asked for, which tells why.
+    fn fill(&self, want: &SandboxSpec, warm: &Arc<WarmSandboxes>) {
+        let full = |warm: &WarmSandboxes, floor| warm.idle.status().available >= floor;
         let floor = self.0.bounds.warm_min;
-        if full(shelf, floor) || self.0.stop.is_cancelled() || shelf.filling.swap(true, Ordering::AcqRel) {
+        if full(warm, floor) || self.0.stop.is_cancelled() || warm.filling.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (sandboxes, want, shelf) = (self.clone(), want.clone(), Arc::clone(shelf));
+        let (sandboxes, want, warm) = (self.clone(), want.clone(), Arc::clone(warm));
         self.0.tasks.spawn(async move {
-            while !full(&shelf, floor) && !sandboxes.0.stop.is_cancelled() {
+            while !full(&warm, floor) && !sandboxes.0.stop.is_cancelled() {
                 match sandboxes.start(&want, None).await {
                     Ok(sandbox) => {
-                        if let Err((sandbox, _)) = shelf.idle.try_add(sandbox) {
+                        if let Err((sandbox, _)) = warm.idle.try_add(sandbox) {
                             sandbox.destroy(true).await;
                             break;
                         }
                     }
                     Err(error) => {
-                        tracing::debug!(?want, %error, "a shelf of warm sandboxes could not be filled");
+                        tracing::debug!(?want, %error, "warm sandboxes could not be started");
                         break;
                     }
                 }
             }
-            shelf.filling.store(false, Ordering::Release);
+            warm.filling.store(false, Ordering::Release);
         });
     }
 
-    async fn start(&self, want: &Want, disk: Option<String>) -> Result<Sandbox, SandboxError> {
+    async fn start(&self, want: &SandboxSpec, disk: Option<String>) -> Result<Sandbox, SandboxError> {
         let backend = self.backend(want.backend.as_deref())?;
         let profile = Arc::clone(self.profile(&want.profile)?);
         let image = self.0.images.resolve(&want.image)?;
@@ -301,13 +301,13 @@ impl Sandboxes {
     }
 
     /// Room for one more. Where there is none, a warm sandbox of another kind makes way.
-    async fn permit(&self, want: &Want) -> Result<OwnedSemaphorePermit, SandboxError> {
+    async fn permit(&self, want: &SandboxSpec) -> Result<OwnedSemaphorePermit, SandboxError> {
         loop {
             if let Ok(permit) = Arc::clone(&self.0.room).try_acquire_owned() {
                 return Ok(permit);
             }
-            let others = self.0.shelves.iter().filter(|entry| entry.key() != want);
-            let spare = others.map(|entry| Arc::clone(entry.value())).find_map(|shelf| shelf.idle.try_remove().ok());
+            let others = self.0.kinds.iter().filter(|entry| entry.key() != want);
+            let spare = others.map(|entry| Arc::clone(entry.value())).find_map(|warm| warm.idle.try_remove().ok());
             match spare {
                 Some(sandbox) => sandbox.destroy(true).await,
                 None => return Err(SandboxError::Exhausted { retry_after_ms: RETRY_AFTER_MS }),
@@ -316,7 +316,7 @@ impl Sandboxes {
     }
 }
 
-impl Shelf {
+impl WarmSandboxes {
     async fn empty(&self) {
         while let Ok(sandbox) = self.idle.try_remove() {
             sandbox.destroy(true).await;

@@ -14,12 +14,12 @@ use crate::isolation::Isolation;
 pub struct Profile {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Purpose.
     pub description: String,
     /// Lines of [`Isolation`] without whose enforcement no sandbox starts.
     #[serde(default)]
     pub require: Vec<String>,
-    /// Who commands run as, inside.
+    /// User of commands inside.
     pub user: Line<User>,
     /// Bytes of memory of the whole sandbox.
     pub memory_bytes: Line<u64>,
@@ -41,9 +41,9 @@ pub struct Profile {
     pub command_ms: Line<u64>,
     /// Longest start of a sandbox.
     pub start_ms: Line<u64>,
-    /// How long a start may wait for another sandbox to end, where no more fit.
+    /// Time for which a start may wait for another sandbox to end, where no more fit.
     pub wait_ms: Line<u64>,
-    /// Where programs can connect to.
+    /// Reachable network of programs.
     pub network: Line<Network>,
     /// Folders that are made at the start for the user.
     pub folders: Line<Vec<String>>,
@@ -55,13 +55,13 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line<T> {
-    /// What holds.
+    /// The value.
     pub value: T,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Where programs can connect to.
+/// Reachable network of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
@@ -78,7 +78,7 @@ impl Profile {
         toml::from_str(text).map(Arc::new).map_err(|error| error.to_string())
     }
 
-    /// What every command gets from `setrlimit`.
+    /// Arguments of `setrlimit` for every command.
     #[must_use]
     pub fn rlimits(&self) -> Rlimits {
         Rlimits {

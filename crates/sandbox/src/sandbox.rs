@@ -1,4 +1,4 @@
-//! A running sandbox, of whichever back end.
+//! A running sandbox of any back end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit};
 use crate::command::{Command, Output};
 use crate::ending::Ending;
 use crate::error::SandboxError;
-use crate::holder::Holder;
+use crate::handle::SandboxHandle;
 use crate::image::Image;
 use crate::isolation::Isolation;
 use crate::link::{Link, Piece, Stream};
@@ -21,7 +21,7 @@ use crate::profile::Profile;
 
 /// Longest wait for an answer that is no command's.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// How much longer than its command the agent may take.
+/// Time beyond its command's limit that the agent may take.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Most that a pack, delta or unpack may hold. Paths have a bound of their own,
@@ -44,12 +44,12 @@ impl Bounds {
 /// A running sandbox.
 pub struct Sandbox {
     link: Link,
-    holder: Mutex<Option<Box<dyn Holder>>>,
+    handle: Mutex<Option<Box<dyn SandboxHandle>>>,
     isolation: Isolation,
     image: Arc<Image>,
     profile: Arc<Profile>,
     env: Vec<(String, String)>,
-    /// Its place among all sandboxes, free once it is destroyed.
+    /// Its permit among all sandboxes, returned once it is destroyed.
     room: SyncMutex<Option<OwnedSemaphorePermit>>,
 }
 
@@ -58,16 +58,16 @@ impl Sandbox {
     /// (`seccomp`, `uid`, `capabilities`, `no_new_privileges`) is filled in here.
     ///
     /// # Errors
-    /// When the agent does not answer, or the profile requires what is not in force. The caller then destroys `holder`, which is
+    /// When the agent does not answer, or the profile requires what is not in force. The caller then destroys `handle`, which is
     /// handed back.
     pub async fn set_up(
         link: Link,
-        holder: Box<dyn Holder>,
+        handle: Box<dyn SandboxHandle>,
         mut isolation: Isolation,
         image: Arc<Image>,
         profile: Arc<Profile>,
         seccomp: Vec<u64>,
-    ) -> Result<Self, (SandboxError, Box<dyn Holder>)> {
+    ) -> Result<Self, (SandboxError, Box<dyn SandboxHandle>)> {
         let setup = Request::Setup(Setup {
             seccomp,
             rlimits: profile.rlimits(),
@@ -100,47 +100,47 @@ impl Sandbox {
                 isolation.enforced("capabilities", "none");
                 isolation.enforced("no_new_privileges", "prctl");
             }
-            Err(error) => return Err((error, holder)),
+            Err(error) => return Err((error, handle)),
         }
         if let Err(error) = profile.check(&isolation) {
-            return Err((error, holder));
+            return Err((error, handle));
         }
         let mut env = image.env.clone();
         for (name, value) in &profile.env.value {
             env.retain(|(other, _)| other != name);
             env.push((name.clone(), value.clone()));
         }
-        Ok(Self { link, holder: Mutex::new(Some(holder)), isolation, image, profile, env, room: SyncMutex::default() })
+        Ok(Self { link, handle: Mutex::new(Some(handle)), isolation, image, profile, env, room: SyncMutex::default() })
     }
 
-    /// What is in force.
+    /// Isolation in force.
     #[must_use]
     pub fn isolation(&self) -> &Isolation {
         &self.isolation
     }
 
-    /// What its file system was made from.
+    /// Image of its file system.
     #[must_use]
     pub fn image(&self) -> &Arc<Image> {
         &self.image
     }
 
-    /// What it may use.
+    /// Profile with its limits.
     #[must_use]
     pub fn profile(&self) -> &Arc<Profile> {
         &self.profile
     }
 
-    /// Why it is lost; `None` while it stands.
+    /// Reason why it is lost; `None` while it stands.
     #[must_use]
     pub fn lost(&self) -> Option<String> {
         self.link.lost()
     }
 
-    /// Who ended it, once it is lost.
+    /// Cause of its end, once it is lost.
     pub async fn ending(&self) -> Ending {
-        match self.holder.lock().await.as_mut() {
-            Some(holder) => holder.ending().await,
+        match self.handle.lock().await.as_mut() {
+            Some(handle) => handle.ending().await,
             None => Ending::Host("this server destroyed it".to_owned()),
         }
     }
@@ -196,7 +196,7 @@ impl Sandbox {
         if matches!(event, Event::Done) { Ok(bytes) } else { Err(self.nonsense(&event)) }
     }
 
-    /// What stands at a path, links not followed.
+    /// Entry at a path, links not followed.
     ///
     /// # Errors
     /// [`SandboxError::Lost`].
@@ -233,7 +233,7 @@ impl Sandbox {
         self.done(&request, Some(archive)).await
     }
 
-    /// What differs from the image, by path.
+    /// Differences from the image, by path.
     ///
     /// # Errors
     /// [`FailureCode::TooLarge`] beyond `entries_max`, [`ENTRY_BYTES`] for each of them, or
@@ -248,7 +248,7 @@ impl Sandbox {
         serde_json::from_slice(&json).map_err(|error| self.broken(&format!("changes that cannot be read: {error}")))
     }
 
-    /// What differs from the image, as a tar archive that [`Sandbox::apply`] takes, with what was left out.
+    /// Differences from the image, as a tar archive that [`Sandbox::apply`] takes, with the paths that were left out.
     ///
     /// # Errors
     /// [`FailureCode::TooLarge`], [`SandboxError::Lost`].
@@ -289,7 +289,7 @@ impl Sandbox {
         self.done(&Request::Kill, None).await
     }
 
-    /// What is in use.
+    /// Resource usage.
     ///
     /// # Errors
     /// [`SandboxError::Lost`].
@@ -306,8 +306,8 @@ impl Sandbox {
     /// # Errors
     /// Where disks of this back end cannot do that.
     pub async fn keep_disk(&self, disk: &str) -> Result<(), SandboxError> {
-        match &mut *self.holder.lock().await {
-            Some(holder) => holder.keep_disk(disk).await,
+        match &mut *self.handle.lock().await {
+            Some(handle) => handle.keep_disk(disk).await,
             None => Err(SandboxError::Lost("it was destroyed".to_owned())),
         }
     }
@@ -315,8 +315,8 @@ impl Sandbox {
     /// Ends all processes and frees everything; a kept disk too if `with_disk`. Every later request fails.
     pub async fn destroy(&self, with_disk: bool) {
         self.link.cut("it was destroyed");
-        if let Some(mut holder) = self.holder.lock().await.take() {
-            holder.destroy(with_disk).await;
+        if let Some(mut handle) = self.handle.lock().await.take() {
+            handle.destroy(with_disk).await;
         }
         self.room.lock().take();
     }
@@ -354,14 +354,14 @@ impl Sandbox {
 }
 
 impl Drop for Sandbox {
-    /// Whoever gives a sandbox up without a word leaves its processes to the back end.
+    /// A sandbox that is dropped without being destroyed leaves its processes to the back end.
     fn drop(&mut self) {
-        let Some(mut holder) = self.holder.get_mut().take() else { return };
+        let Some(mut handle) = self.handle.get_mut().take() else { return };
         let room = self.room.get_mut().take();
         self.link.cut("it was given up");
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                holder.destroy(false).await;
+                handle.destroy(false).await;
                 drop(room);
             });
         }
@@ -370,9 +370,9 @@ impl Drop for Sandbox {
 
 /// A terminal on which a command runs.
 pub struct Pty {
-    /// What types on it.
+    /// Input of the terminal.
     pub keys: Keys,
-    /// What it prints.
+    /// Output of the terminal.
     pub screen: Screen,
 }
 
@@ -383,13 +383,13 @@ pub struct Keys {
     stream: u32,
 }
 
-/// What a terminal prints.
+/// Output of a terminal.
 pub struct Screen(Stream);
 
-/// What a terminal gives.
+/// Part of the output of a terminal.
 #[derive(Debug)]
 pub enum PtyPiece {
-    /// What was printed.
+    /// Printed bytes.
     Output(Vec<u8>),
     /// The command ended.
     Exited(crate::wire::Exited),
@@ -424,7 +424,7 @@ impl Keys {
 }
 
 impl Screen {
-    /// What comes next; waits for it. Must be polled all the time: what is not taken holds up the whole sandbox.
+    /// The next part; waits for it. Must be polled all the time: what is not taken holds up the whole sandbox.
     ///
     /// # Errors
     /// [`SandboxError::Lost`], and [`FailureCode::NotStarted`].

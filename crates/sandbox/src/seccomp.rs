@@ -29,17 +29,17 @@ struct Group {
     names: Vec<String>,
     /// The architecture that has these calls; all where left out.
     only: Option<String>,
-    /// Whether the agent must run under another user id than commands.
+    /// True if the agent must run under another user id than commands.
     #[serde(default)]
     other_uid: bool,
-    /// What the first argument must be one of.
+    /// Allowed values of the first argument.
     first_is: Option<Vec<u32>>,
     /// Bits that the first argument must not have.
     first_lacks: Option<u64>,
-    /// What the second argument must be none of.
+    /// Refused values of the second argument.
     #[serde(default)]
     second_is_not: Vec<u32>,
-    /// What the third argument must be.
+    /// Required value of the third argument.
     third_is: Option<u32>,
 }
 
@@ -73,7 +73,7 @@ impl Group {
         }
     }
 
-    /// Whether it says something of arguments: such groups may share a call.
+    /// True if it says something of arguments: such groups may share a call.
     fn looks_at_arguments(&self) -> bool {
         self.alternatives().iter().all(|conditions| !conditions.is_empty())
     }
@@ -130,7 +130,7 @@ fn with_clone3_absent(program: &BpfProgram) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// What the kernel's machine for filters would answer, for the instructions that the compiler uses.
+    /// Verdict of the kernel's machine for filters, for the instructions that the compiler uses.
     fn answer(program: &[u64], number: u32, first: u64) -> u32 {
         answer_to_all(program, number, [first, 0, 0])
     }

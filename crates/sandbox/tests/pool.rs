@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use palestra_sandbox::backend::Swept;
-use palestra_sandbox::holder::Holder;
+use palestra_sandbox::handle::SandboxHandle;
 use palestra_sandbox::image::{Image, Images};
 use palestra_sandbox::isolation::Isolation;
 use palestra_sandbox::link::Link;
 use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::wire::{Event, HEADER_BYTES, Header, Kind, PROTOCOL};
-use palestra_sandbox::{Backend, Profile, Sandbox, SandboxError, Sandboxes, Start, Want};
+use palestra_sandbox::{Backend, Profile, Sandbox, SandboxError, SandboxSpec, Sandboxes, Start};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::Notify;
@@ -50,7 +50,7 @@ struct Counting {
 struct Counted(Arc<AtomicUsize>);
 
 #[async_trait]
-impl Holder for Counted {
+impl SandboxHandle for Counted {
     async fn ending(&mut self) -> palestra_sandbox::Ending {
         palestra_sandbox::Ending::Unknown("nobody looked".to_owned())
     }
@@ -90,10 +90,10 @@ impl Backend for Counting {
             }
         });
         let (reader, writer) = tokio::io::split(ours);
-        let holder = Box::new(Counted(Arc::clone(&self.destroyed)));
+        let handle = Box::new(Counted(Arc::clone(&self.destroyed)));
         let isolation = Isolation::of("counting");
         let made =
-            Sandbox::set_up(Link::new(reader, writer), holder, isolation, start.image, start.profile, Vec::new()).await;
+            Sandbox::set_up(Link::new(reader, writer), handle, isolation, start.image, start.profile, Vec::new()).await;
         made.map_err(|(error, _)| error)
     }
 
@@ -148,8 +148,8 @@ fn world(sandboxes_max: usize, warm_min: usize) -> World {
     }
 }
 
-fn want(image: &str) -> Want {
-    Want { backend: None, image: image.to_owned(), profile: "plain".to_owned() }
+fn want(image: &str) -> SandboxSpec {
+    SandboxSpec { backend: None, image: image.to_owned(), profile: "plain".to_owned() }
 }
 
 /// Waits until something holds that a task brings about.
@@ -163,7 +163,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_shelf_is_filled_beside_those_who_take_and_each_sandbox_is_handed_out_once() {
+async fn warm_sandboxes_are_started_beside_those_who_take_and_each_sandbox_is_handed_out_once() {
     let World { backend, sandboxes, _images } = world(10, 2);
     let first = sandboxes.take(&want("one")).await.expect("a sandbox");
     until("two warm ones", || sandboxes.open() == 3).await;
@@ -214,13 +214,13 @@ async fn a_warm_sandbox_whose_agent_died_is_never_handed_out() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_named() {
+async fn missing_back_ends_images_and_profiles_are_named() {
     let World { sandboxes, _images, .. } = world(1, 0);
     let error = sandboxes.take(&want("three")).await.err().expect("refused").to_string();
     assert!(error.contains("palestra images build three"), "{error}");
-    let odd = Want { profile: "odd".to_owned(), ..want("one") };
+    let odd = SandboxSpec { profile: "odd".to_owned(), ..want("one") };
     assert!(matches!(sandboxes.take(&odd).await, Err(SandboxError::Unavailable(_))));
-    let elsewhere = Want { backend: Some("moon".to_owned()), ..want("one") };
+    let elsewhere = SandboxSpec { backend: Some("moon".to_owned()), ..want("one") };
     assert!(matches!(sandboxes.take(&elsewhere).await, Err(SandboxError::Unavailable(_))));
     assert!(matches!(sandboxes.take(&want("../one")).await, Err(SandboxError::Unavailable(_))));
 }

@@ -42,7 +42,7 @@ pub(crate) fn all_of(parts: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     grouped.reduce(|left, right| binary(&left, BinaryOperator::And, &right))
 }
 
-/// Whether every name in a part of the innermost select satisfies `right`; `None` stands for a name that is not certainly a column.
+/// True if every name in a part of the innermost select satisfies `right`; `None` stands for a name that is not certainly a column.
 fn names_are(part: &impl Visit, scopes: &[Scope<'_>], right: impl FnMut(Option<(usize, usize)>) -> bool) -> bool {
     struct Look<'s, 'a, F> {
         scopes: &'s [Scope<'a>],
@@ -63,22 +63,22 @@ fn names_are(part: &impl Visit, scopes: &[Scope<'_>], right: impl FnMut(Option<(
     visit::tree(part, &mut Look { scopes, right }).is_continue()
 }
 
-/// Whether a part of the innermost select names a column of its binding number `binding`, or a name that is not known.
+/// True if a part of the innermost select names a column of its binding number `binding`, or a name that is not known.
 pub(crate) fn speaks_of(part: &impl Visit, binding: usize, scopes: &[Scope<'_>]) -> bool {
     !names_are(part, scopes, |found| found.is_some_and(|(out, other)| out > 0 || other != binding))
 }
 
-/// Whether a part of the innermost select names nothing but columns of its binding number `binding`.
+/// True if a part of the innermost select names nothing but columns of its binding number `binding`.
 pub(crate) fn speaks_only_of(part: &impl Visit, binding: usize, scopes: &[Scope<'_>]) -> bool {
     names_are(part, scopes, |found| found == Some((0, binding)))
 }
 
-/// Whether a part names nothing but columns of the innermost select.
+/// True if a part names nothing but columns of the innermost select.
 pub(crate) fn speaks_of_own(part: &impl Visit, scopes: &[Scope<'_>]) -> bool {
     names_are(part, scopes, |found| found.is_some_and(|(out, _)| out == 0))
 }
 
-/// Whether there is a query within a part of a query.
+/// True if there is a query within a part of a query.
 pub(crate) fn has_query(part: &impl Visit) -> bool {
     struct Any;
     impl Visitor for Any {

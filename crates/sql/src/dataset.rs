@@ -75,9 +75,9 @@ impl Table {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Type of the values.
     pub sort: Sort,
-    /// Whether NULL is refused.
+    /// True if NULL is refused.
     #[serde(default)]
     pub not_null: bool,
     /// Its default, as an expression of both dialects.
@@ -88,7 +88,7 @@ pub struct Column {
     pub declared: Option<String>,
 }
 
-/// What a column holds, and what that is in SQLite and PostgreSQL.
+/// Logical type of a column, and its type in SQLite and PostgreSQL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
@@ -138,7 +138,7 @@ pub struct Index {
     pub name: String,
     /// Its columns in order.
     pub columns: Vec<String>,
-    /// Whether it is unique.
+    /// True if it is unique.
     #[serde(default)]
     pub unique: bool,
 }

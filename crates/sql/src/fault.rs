@@ -1,4 +1,4 @@
-//! What is wrong with files that somebody wrote, and where.
+//! Faults of files, and their places.
 
 /// A fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -6,7 +6,7 @@
 pub struct Fault {
     /// The file, with a line or a field where it is known.
     pub place: String,
-    /// What is wrong there.
+    /// Description of the fault.
     pub detail: String,
 }
 

@@ -1,21 +1,21 @@
-//! Whether what is selected beside aggregates follows from `GROUP BY`. SQLite takes any row of the group where it does not;
-//! PostgreSQL refuses it.
+//! Check that everything selected beside aggregates follows from `GROUP BY`. SQLite takes any row of the group where it
+//! does not; PostgreSQL refuses it.
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Function, GroupByExpr, OrderByKind, Query, Select, SelectItem, Visit, Visitor};
 
 use crate::dataset::Dataset;
-use crate::names::{Found, Names, Place, Scope, head, last, resolve, walk};
+use crate::names::{Found, Names, Node, Scope, head, last, resolve, walk};
 use crate::visit;
 
-/// Whether every select of a query is so.
+/// True if every select of a query is so.
 pub(crate) fn is_portable(query: &Query, dataset: &Dataset) -> bool {
     let names = Names::new(query, dataset);
     let mut portable = true;
     walk(query, &names, |_, place, scopes| match place {
-        Place::Select(select) => portable &= select_is_portable(select, &[], scopes),
-        Place::Query(query) => {
+        Node::Select(select) => portable &= select_is_portable(select, &[], scopes),
+        Node::Query(query) => {
             if let (Some(order), Some(select)) = (&query.order_by, query.body.as_select())
                 && let OrderByKind::Expressions(keys) = &order.kind
             {
@@ -24,17 +24,17 @@ pub(crate) fn is_portable(query: &Query, dataset: &Dataset) -> bool {
                 portable &= select.distinct.is_none() || keys.iter().all(|key| is_projected(key, select));
             }
         }
-        Place::Expression(_) => {}
+        Node::Expression(_) => {}
     });
     portable && head(query).is_some()
 }
 
-/// Whether every table that a name is qualified with stands in a `FROM` around it.
+/// True if every table that a name is qualified with stands in a `FROM` around it.
 pub(crate) fn is_bound(query: &Query, dataset: &Dataset) -> bool {
     let names = Names::new(query, dataset);
     let mut bound = true;
     walk(query, &names, |_, place, scopes| {
-        if let Place::Expression(Expr::CompoundIdentifier(parts)) = place
+        if let Node::Expression(Expr::CompoundIdentifier(parts)) = place
             && let [.., table, _] = parts.as_slice()
         {
             bound &= scopes.iter().flatten().any(|binding| binding.name == table.value.to_lowercase());
@@ -64,7 +64,7 @@ fn select_is_portable(select: &Select, order: &[Expr], scopes: &[Scope<'_>]) -> 
             _ => None,
         })
         .collect();
-    let mut loose = Loose { keys, aliases, scopes, aggregated: false, bare: false, within: 0 };
+    let mut loose = UngroupedColumns { keys, aliases, scopes, aggregated: false, bare: false, within: 0 };
     let _ = visit::tree(&select.projection, &mut loose);
     let _ = visit::tree(&select.having, &mut loose);
     let _ = visit::tree(&order.to_vec(), &mut loose);
@@ -77,17 +77,17 @@ fn select_is_portable(select: &Select, order: &[Expr], scopes: &[Scope<'_>]) -> 
 }
 
 /// Looks for columns outside aggregates that do not follow from the keys.
-struct Loose<'s, 'a> {
+struct UngroupedColumns<'s, 'a> {
     keys: &'s [Expr],
     aliases: Vec<&'s str>,
     scopes: &'s [Scope<'a>],
     aggregated: bool,
     bare: bool,
-    /// How many keys, aggregates and subqueries are around.
+    /// Number of enclosing keys, aggregates and subqueries.
     within: usize,
 }
 
-impl Loose<'_, '_> {
+impl UngroupedColumns<'_, '_> {
     fn shields(&self, expr: &Expr) -> bool {
         self.keys.contains(expr) || matches!(expr, Expr::Function(function) if is_aggregate(function))
     }
@@ -107,7 +107,7 @@ impl Loose<'_, '_> {
     }
 }
 
-impl Visitor for Loose<'_, '_> {
+impl Visitor for UngroupedColumns<'_, '_> {
     type Break = ();
     fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
         self.within += 1;
@@ -136,12 +136,12 @@ impl Visitor for Loose<'_, '_> {
     }
 }
 
-/// Whether there is an aggregate in a part of a query.
+/// True if there is an aggregate in a part of a query.
 pub(crate) fn has_aggregate(part: &impl Visit) -> bool {
     visit::finds(part, |expr| matches!(expr, Expr::Function(function) if is_aggregate(function)))
 }
 
-/// Whether a function makes one value of many rows.
+/// True if a function makes one value of many rows.
 pub(crate) fn is_aggregate(function: &Function) -> bool {
     const NAMES: [&str; 14] = [
         "count",

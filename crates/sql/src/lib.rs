@@ -1,10 +1,11 @@
 //! SQL databases to act in, on SQLite and PostgreSQL: sessions with rewind, judges, tasks.
 //!
-//! An [`engine::Engine`] makes databases that are cloned from a [`source::Source`]; a room is a session on one of them,
-//! and a judge looks at what a room left, in databases that the acting side never saw. What is asked for is a [`task::Task`].
+//! An [`engine::Engine`] makes databases that are cloned from a [`source::Source`]; a [`session::DatabaseSession`] acts in one of them,
+//! and a judge looks at what a session left, in databases that the acting side never saw. What is asked for is a [`task::Task`].
 
 pub mod compare;
 mod condition;
+pub mod counterexample;
 pub mod cut_off;
 pub mod dataset;
 pub mod engine;
@@ -19,9 +20,8 @@ pub mod observe;
 mod parse;
 pub mod prove;
 pub mod rewrite;
-pub mod room;
 pub mod script;
-pub mod second;
+pub mod session;
 pub mod source;
 #[cfg(test)]
 mod stand_in;

@@ -1,4 +1,4 @@
-//! Where data comes from: what a task names becomes the source of a database.
+//! Sources of data: the name in a task becomes the source of a database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,24 +24,24 @@ pub trait Library: Send + Sync + 'static {
 
 /// Databases that came with an environment: the scripts that make them, by name.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct ScriptLibrary {
     databases: BTreeMap<String, Spoken>,
-    /// What was asked for lately: scripts are long, and their digests take time.
+    /// Recently used sources: scripts are long, and their digests take time.
     kept: Mutex<Vec<(Asked, Arc<Source>)>>,
 }
 
 /// A database by name, with a setup, in a dialect.
 type Asked = (String, String, Dialect);
 
-impl Shelf {
-    /// A shelf of databases, each by the scripts that make it.
+impl ScriptLibrary {
+    /// A library of databases, each by the scripts that make it.
     #[must_use]
     pub fn new(databases: BTreeMap<String, Spoken>) -> Self {
         Self { databases, kept: Mutex::default() }
     }
 }
 
-impl Library for Shelf {
+impl Library for ScriptLibrary {
     fn source(&self, data: &Data, setup: &Spoken, dialect: Dialect) -> Result<Arc<Source>, String> {
         let Data::Stored(name) = data else {
             return Err("the databases of this environment are stored: publish it anew".to_owned());
@@ -76,20 +76,20 @@ mod tests {
 
     #[test]
     fn a_source_is_the_script_with_the_setup_and_is_kept() {
-        let shelf = Shelf::new(BTreeMap::from([
+        let library = ScriptLibrary::new(BTreeMap::from([
             ("both".to_owned(), Spoken::any("CREATE TABLE t (a INTEGER);")),
             ("one".to_owned(), Spoken::Each(BTreeMap::from([(Dialect::Sqlite, String::new())]))),
         ]));
         let data = |name: &str| Data::Stored(name.to_owned());
         let setup = Spoken::any("CREATE INDEX i ON t (a);");
-        let first = shelf.source(&data("both"), &setup, Dialect::Sqlite).expect("there is one");
+        let first = library.source(&data("both"), &setup, Dialect::Sqlite).expect("there is one");
         assert_eq!(first.digest, Source::script("CREATE TABLE t (a INTEGER);\nCREATE INDEX i ON t (a);").digest);
-        let again = shelf.source(&data("both"), &setup, Dialect::Sqlite).expect("there is one");
+        let again = library.source(&data("both"), &setup, Dialect::Sqlite).expect("there is one");
         assert!(Arc::ptr_eq(&first, &again));
-        assert_ne!(shelf.source(&data("both"), &Spoken::Nothing, Dialect::Sqlite).expect("one").digest, first.digest);
-        assert!(shelf.source(&data("one"), &Spoken::Nothing, Dialect::Postgres).is_err());
-        assert!(shelf.source(&data("none"), &Spoken::Nothing, Dialect::Sqlite).is_err());
+        assert_ne!(library.source(&data("both"), &Spoken::Nothing, Dialect::Sqlite).expect("one").digest, first.digest);
+        assert!(library.source(&data("one"), &Spoken::Nothing, Dialect::Postgres).is_err());
+        assert!(library.source(&data("none"), &Spoken::Nothing, Dialect::Sqlite).is_err());
         let made = Data::World { world: "shop".to_owned(), seed: 1, settings: BTreeMap::new() };
-        assert!(shelf.source(&made, &Spoken::Nothing, Dialect::Sqlite).is_err());
+        assert!(library.source(&made, &Spoken::Nothing, Dialect::Sqlite).is_err());
     }
 }

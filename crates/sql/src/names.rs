@@ -1,4 +1,4 @@
-//! Which table and column a name in a query means, and how a place in a query's syntax tree is found again.
+//! Resolution of names in a query, and nodes of its syntax tree that can be found again.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use crate::dataset::{Dataset, Sort, Table};
 use crate::value::Value;
 use crate::visit;
 
-/// What stands in a `FROM`, by the name that columns are qualified with.
+/// Table of a `FROM`, by the name that columns are qualified with.
 #[derive(Debug, Clone)]
 pub(crate) struct Binding<'a> {
     /// In lower case.
@@ -21,7 +21,7 @@ pub(crate) struct Binding<'a> {
     pub(crate) table: Option<&'a Table>,
     /// As it is written where it is bound.
     pub(crate) ident: Ident,
-    /// Whether an outer join may fill it with NULLs.
+    /// True if an outer join may fill it with NULLs.
     pub(crate) outer: bool,
 }
 
@@ -32,36 +32,36 @@ impl<'a> Binding<'a> {
     }
 }
 
-/// What one `FROM` offers.
+/// Tables that one `FROM` offers.
 pub(crate) type Scope<'a> = Vec<Binding<'a>>;
 
 /// A column that a name means.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<'a> {
-    /// How many queries further out its table stands.
+    /// Number of queries between it and its table.
     pub(crate) out: usize,
-    /// Which binding of that scope.
+    /// Index of the binding in that scope.
     pub(crate) binding: usize,
     /// Its table.
     pub(crate) table: &'a Table,
     /// Its place in the table.
     pub(crate) column: usize,
-    /// Whether an outer join may make it NULL.
+    /// True if an outer join may make it NULL.
     pub(crate) outer: bool,
 }
 
 impl Found<'_> {
-    /// Whether it can never be NULL.
+    /// True if it can never be NULL.
     pub(crate) fn never_null(&self) -> bool {
         !self.outer && self.table.columns[self.column].not_null
     }
 
-    /// What it holds.
+    /// Type of its values.
     pub(crate) fn sort(&self) -> Sort {
         self.table.columns[self.column].sort
     }
 
-    /// Whether no two rows hold the same value, NULL left out.
+    /// True if no two rows hold the same value, NULL left out.
     pub(crate) fn is_key(&self) -> bool {
         let alone =
             |key: &[String]| key.len() == 1 && key[0].eq_ignore_ascii_case(&self.table.columns[self.column].name);
@@ -100,7 +100,7 @@ impl<'a> Names<'a> {
         self.dataset.tables.iter().find(|table| table.name.to_lowercase() == name)
     }
 
-    /// What a select's `FROM` offers.
+    /// Columns that a select's `FROM` offers.
     pub(crate) fn scope(&self, select: &Select) -> Scope<'a> {
         let mut scope = Vec::new();
         for item in &select.from {
@@ -170,13 +170,13 @@ pub(crate) fn resolve<'a>(expr: &Expr, scopes: &[Scope<'a>]) -> Option<Found<'a>
             }
             // What a subquery offers is not known here: any name may be one of its columns.
             let table = bound.table?;
-            let Some(place) = table.columns.iter().position(|other| same(column, &other.name)) else {
+            let Some(node) = table.columns.iter().position(|other| same(column, &other.name)) else {
                 continue;
             };
             if found.is_some() {
                 return None;
             }
-            found = Some(Found { out, binding, table, column: place, outer: bound.outer });
+            found = Some(Found { out, binding, table, column: node, outer: bound.outer });
         }
         if found.is_some() {
             return found;
@@ -255,7 +255,7 @@ pub(crate) fn head(query: &Query) -> Option<&Select> {
 }
 
 /// A place in a query: the first expression, the second, ... in the order of a visit; so with selects and queries.
-pub(crate) enum Place<'q> {
+pub(crate) enum Node<'q> {
     /// An expression.
     Expression(&'q Expr),
     /// A select.
@@ -265,20 +265,20 @@ pub(crate) enum Place<'q> {
 }
 
 /// Calls `see` with each place, its number among places of its sort, and the scopes that names there are looked up in.
-pub(crate) fn walk<'a>(query: &Query, names: &Names<'a>, mut see: impl FnMut(usize, Place<'_>, &[Scope<'a>])) {
+pub(crate) fn walk<'a>(query: &Query, names: &Names<'a>, mut see: impl FnMut(usize, Node<'_>, &[Scope<'a>])) {
     struct Walk<'n, 'a, F> {
         names: &'n Names<'a>,
         scopes: Vec<Scope<'a>>,
         counts: [usize; 3],
         see: F,
     }
-    impl<'a, F: FnMut(usize, Place<'_>, &[Scope<'a>])> Walk<'_, 'a, F> {
-        fn meet(&mut self, sort: usize, place: Place<'_>) {
-            (self.see)(self.counts[sort], place, &self.scopes);
+    impl<'a, F: FnMut(usize, Node<'_>, &[Scope<'a>])> Walk<'_, 'a, F> {
+        fn meet(&mut self, sort: usize, node: Node<'_>) {
+            (self.see)(self.counts[sort], node, &self.scopes);
             self.counts[sort] += 1;
         }
     }
-    impl<'a, F: FnMut(usize, Place<'_>, &[Scope<'a>])> Visitor for Walk<'_, 'a, F> {
+    impl<'a, F: FnMut(usize, Node<'_>, &[Scope<'a>])> Visitor for Walk<'_, 'a, F> {
         type Break = ();
         fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
             // ORDER BY sees what the select sees, and stands outside it in the tree.
@@ -286,7 +286,7 @@ pub(crate) fn walk<'a>(query: &Query, names: &Names<'a>, mut see: impl FnMut(usi
                 SetExpr::Select(select) => self.names.scope(select),
                 _ => Vec::new(),
             });
-            self.meet(0, Place::Query(query));
+            self.meet(0, Node::Query(query));
             ControlFlow::Continue(())
         }
         fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
@@ -295,7 +295,7 @@ pub(crate) fn walk<'a>(query: &Query, names: &Names<'a>, mut see: impl FnMut(usi
         }
         fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
             self.scopes.push(self.names.scope(select));
-            self.meet(1, Place::Select(select));
+            self.meet(1, Node::Select(select));
             ControlFlow::Continue(())
         }
         fn post_visit_select(&mut self, _: &Select) -> ControlFlow<()> {
@@ -303,7 +303,7 @@ pub(crate) fn walk<'a>(query: &Query, names: &Names<'a>, mut see: impl FnMut(usi
             ControlFlow::Continue(())
         }
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            self.meet(2, Place::Expression(expr));
+            self.meet(2, Node::Expression(expr));
             ControlFlow::Continue(())
         }
     }
@@ -311,7 +311,7 @@ pub(crate) fn walk<'a>(query: &Query, names: &Names<'a>, mut see: impl FnMut(usi
     let _ = visit::tree(query, &mut walk);
 }
 
-/// What takes the place of a part of a query.
+/// Replacement of a part of a query.
 #[derive(Clone)]
 pub(crate) enum Part {
     /// An expression.

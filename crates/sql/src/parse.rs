@@ -24,7 +24,7 @@ const STACK_BASE: usize = 256 << 10;
 /// used costs nothing. The library makes more stack for its own walks where little is left, which is not enough for who is called back.
 const STACK_OF_LEVEL: usize = if cfg!(debug_assertions) { 256 << 10 } else { 64 << 10 };
 
-/// Why a text is not read. That does not mean that an engine would not run it.
+/// Reason why a text is not read. That does not mean that an engine would not run it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("the SQL is too long to be read: it must have at most {BYTES_MAX} bytes, and has {0}")]
@@ -37,7 +37,7 @@ pub(crate) enum Unreadable {
     Syntax(String),
 }
 
-/// Whether a reference is within the bounds for reading, whatever it says.
+/// Checks whether a reference is within the bounds for reading, whatever it says.
 ///
 /// # Errors
 /// [`Unreadable::Long`] and [`Unreadable::Deep`]; [`Unreadable::Syntax`] where it does not even fall into tokens.
@@ -45,7 +45,7 @@ pub(crate) fn check_reference(sql: &str, dialect: Dialect) -> Result<(), Unreada
     tokens(sql, grammar(dialect), REFERENCE_LEVELS_MAX).map(|_| ())
 }
 
-/// What `look` makes of the statements of a text.
+/// Applies `look` to the statements of a text.
 ///
 /// # Errors
 /// Where it cannot be read.
@@ -57,7 +57,7 @@ pub(crate) fn statements<T>(
     within(sql, dialect, LEVELS_MAX, look)
 }
 
-/// What `look` makes of the query that a reference is; `None` where it is anything else than one query, or cannot be read.
+/// Applies `look` to the query of a reference; `None` where it is anything else than one query, or cannot be read.
 pub(crate) fn reference<T>(sql: &str, dialect: Dialect, look: impl FnOnce(Query) -> T) -> Option<T> {
     let look = |statements: Vec<Statement>| match <[Statement; 1]>::try_from(statements) {
         Ok([Statement::Query(query)]) => Some(look(*query)),
@@ -110,8 +110,8 @@ fn tokens(sql: &str, grammar: &dyn Grammar, levels_max: usize) -> Result<(Vec<To
     if levels > levels_max { Err(Unreadable::Deep { levels, most: levels_max }) } else { Ok((tokens, levels)) }
 }
 
-/// How deep the tree of these tokens is at most. Every level takes a token that is neither a name nor a literal, and what stands side
-/// by side (in a list, or around `AND` and `OR`, which bind more loosely than anything else in an expression) does not add up.
+/// Largest depth of the tree of these tokens. Every level takes a token that is neither a name nor a literal, and what stands side by
+/// side (in a list, or around `AND` and `OR`, which bind more loosely than anything else in an expression) does not add up.
 fn levels<'t>(tokens: impl Iterator<Item = &'t Token>) -> usize {
     let mut open = vec![Enclosed::new(Bracket::Text)];
     for token in tokens {
@@ -193,7 +193,7 @@ enum Bracket {
     Case,
 }
 
-/// What was counted between two brackets.
+/// Counts between two brackets.
 struct Enclosed {
     bracket: Bracket,
     /// `UNION` and its like, which tie lists together.

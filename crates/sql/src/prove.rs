@@ -8,7 +8,7 @@ use crate::engine::{Engine, EngineError, Limits};
 use crate::judge::{self, Judgement};
 use crate::library::Library;
 use crate::parse;
-use crate::room::{Input, Room, RoomOpening};
+use crate::session::{DatabaseSession, Input, SessionOpening};
 use crate::task::{Check, Spoken, Submission, Task};
 use crate::value::Dialect;
 
@@ -79,19 +79,19 @@ async fn play(
     calls: Vec<Call>,
 ) -> Result<Judgement, String> {
     let broken = |error: EngineError| error.to_string();
-    let opening = RoomOpening { seed, limits: Limits::default(), from: None };
-    let room = Room::open(Arc::clone(engine), Arc::clone(library), Arc::new(task.clone()), opening).await;
-    let mut room = room.map_err(broken)?;
+    let opening = SessionOpening { seed, limits: Limits::default(), from: None };
+    let session = DatabaseSession::open(Arc::clone(engine), Arc::clone(library), Arc::new(task.clone()), opening).await;
+    let mut session = session.map_err(broken)?;
     let mut refused = None;
     for (tool, arguments) in calls {
-        let seen = room.act(Input::Call { tool, arguments: &Json::Object(arguments) }).await.map_err(broken)?;
+        let seen = session.act(Input::Call { tool, arguments: &Json::Object(arguments) }).await.map_err(broken)?;
         if !seen.data["error"].is_null() {
             refused = Some(format!("a statement of the solution fails: {}", seen.text));
             break;
         }
     }
-    let evidence = room.evidence();
-    room.close().await;
+    let evidence = session.evidence();
+    session.close().await;
     match refused {
         Some(refused) => Err(refused),
         None => judge::judge(&**engine, &**library, task, seed, &evidence).await.map_err(|error| error.to_string()),

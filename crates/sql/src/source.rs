@@ -1,4 +1,4 @@
-//! What databases are cloned from.
+//! Sources that databases are cloned from.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use sha2::{Digest, Sha256};
 pub struct Source {
     /// Hex of the SHA-256 of the content: the same content is the same template.
     pub digest: String,
-    /// What it is made of.
+    /// Content.
     pub content: Content,
 }
 
-/// What a database is made of.
+/// Content of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// Statements in the engine's own dialect.

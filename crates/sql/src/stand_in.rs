@@ -11,8 +11,8 @@ use rusqlite::types::Value as Held;
 use rusqlite::{Connection, StatementStatus, params_from_iter};
 
 use crate::engine::{
-    Access, ColumnInfo, Cut, Database, Engine, EngineError, IndexInfo, Limits, Opening, Plan, PlanKind, PlanNode, Ran,
-    Schema, SqlError, StatementResult, Step, TableInfo,
+    Access, ColumnInfo, CutReason, Database, Engine, EngineError, IndexInfo, Limits, Opening, Plan, PlanKind, PlanNode,
+    Schema, SqlError, StatementResult, Step, StepResult, TableInfo,
 };
 use crate::library::Library;
 use crate::script;
@@ -20,7 +20,7 @@ use crate::source::{Content, Source};
 use crate::task::{Data, Spoken};
 use crate::value::{Column, Dialect, Value};
 
-/// What a test can turn, and what it can count.
+/// Switches and counters of a test's stand-in.
 #[derive(Debug, Default)]
 pub(crate) struct Switches {
     /// Databases cannot return to older states nor be copied in place.
@@ -111,7 +111,7 @@ impl InProcess {
 
 #[async_trait]
 impl Database for InProcess {
-    async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
+    async fn run(&mut self, step: &Step<'_>) -> Result<StepResult, EngineError> {
         self.alive()?;
         assert!(self.steps.last().is_none_or(|last| last.0 < step.seq), "marks only go up");
         self.lost = self.switches.losses.fetch_sub(1, Ordering::Relaxed) > 0 || step.sql.contains(LETHAL);
@@ -169,7 +169,11 @@ impl Database for InProcess {
         self.survive()?;
         if self.switches.large.load(Ordering::Relaxed) {
             let message = "the schema is too large".to_owned();
-            return Err(EngineError::Cut(Box::new(SqlError { message, cut: Some(Cut::Size), ..SqlError::default() })));
+            return Err(EngineError::Cut(Box::new(SqlError {
+                message,
+                cut: Some(CutReason::Size),
+                ..SqlError::default()
+            })));
         }
         schema(&self.connection.lock()).map_err(|error| EngineError::Lost(error.to_string()))
     }
@@ -177,14 +181,15 @@ impl Database for InProcess {
     async fn close(self: Box<Self>) {}
 }
 
-fn run(connection: &Connection, sql: &str, parameters: &[Value], opening: &Opening) -> Ran {
-    let mut ran = Ran { pure: true, ..Ran::default() };
+fn run(connection: &Connection, sql: &str, parameters: &[Value], opening: &Opening) -> StepResult {
+    let mut ran = StepResult { pure: true, ..StepResult::default() };
     for (number, statement) in script::split(sql, Dialect::Sqlite).iter().enumerate() {
         let name = statement.name(Dialect::Sqlite);
         ran.pure &= matches!(name.as_str(), "SELECT" | "EXPLAIN" | "VALUES");
         if statement.text.contains(SLOW) && opening.limits.statement_ms <= Limits::default().statement_ms {
             let message = "it took too long".to_owned();
-            ran.error = Some(SqlError { message, statement: number, cut: Some(Cut::Time), ..SqlError::default() });
+            ran.error =
+                Some(SqlError { message, statement: number, cut: Some(CutReason::Time), ..SqlError::default() });
             break;
         }
         match one(connection, statement.text, &name, parameters, opening) {
@@ -201,7 +206,7 @@ fn run(connection: &Connection, sql: &str, parameters: &[Value], opening: &Openi
                     rusqlite::Error::SqlInputError { msg, .. } => msg,
                     other => other.to_string(),
                 };
-                let cut = message.contains(FORBIDDEN).then_some(Cut::Refused);
+                let cut = message.contains(FORBIDDEN).then_some(CutReason::Refused);
                 ran.error = Some(SqlError { message, statement: number, position, cut, ..SqlError::default() });
                 break;
             }

@@ -11,16 +11,16 @@ use crate::value::Dialect;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// Which of the six kinds.
+    /// Its kind.
     pub kind: Kind,
     /// The template or file it is made of.
     pub template: String,
-    /// What is asked for.
+    /// Instruction.
     pub instruction: String,
     /// In [0, 1].
     #[serde(default)]
     pub difficulty: Option<f64>,
-    /// On which data it is played.
+    /// The data.
     pub data: Data,
     /// Data on which it is judged as well, so that a fixed answer fails. Same schema, other rows.
     #[serde(default)]
@@ -29,17 +29,17 @@ pub struct Task {
     /// missing. By dialect; the same ones for both under `any`.
     #[serde(default)]
     pub setup: Spoken,
-    /// What the acting side may do.
+    /// Allowed statements.
     #[serde(default)]
     pub access: Access,
-    /// What it hands in.
+    /// Kind of submission.
     pub submission: Submission,
-    /// How it is judged: the score is the weighted mean.
+    /// Checks of the outcome: the score is the weighted mean.
     pub checks: Vec<WeightedCheck>,
-    /// What solves it, for gates and tests: statements for `query`, in order.
+    /// Solution, for gates and tests: statements for `query`, in order.
     #[serde(default)]
     pub solution: Vec<Spoken>,
-    /// What solves it where a query or an answer is handed in.
+    /// Submission of the solution, where a query or an answer is handed in.
     #[serde(default)]
     pub solution_submission: Option<Spoken>,
     /// Anything else that may be known to everybody: hardness, the source of the question.
@@ -102,7 +102,7 @@ impl Spoken {
     }
 }
 
-/// Which data.
+/// The data.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Data {
@@ -120,7 +120,7 @@ pub enum Data {
     },
 }
 
-/// What is handed in.
+/// Kinds of submissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Submission {
@@ -141,10 +141,10 @@ pub struct WeightedCheck {
     /// Its share.
     #[serde(default = "one")]
     pub weight: f64,
-    /// Whether the score is 0 when it fails, whatever else passes.
+    /// True if the score is 0 when it fails, whatever else passes.
     #[serde(default)]
     pub required: bool,
-    /// What is checked.
+    /// The check.
     pub check: Check,
 }
 
@@ -152,7 +152,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// What is checked.
+/// Kinds of checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Check {
@@ -160,7 +160,7 @@ pub enum Check {
     Result {
         /// The reference.
         gold: Spoken,
-        /// What counts.
+        /// Aspects that are compared.
         #[serde(default)]
         compare: Compare,
     },
@@ -173,22 +173,22 @@ pub enum Check {
     State {
         /// Statements of the reference, run in a fresh database.
         gold: Spoken,
-        /// Which tables; every other one may differ.
+        /// The tables; every other one may differ.
         tables: Vec<String>,
-        /// What counts.
+        /// Aspects that are compared.
         #[serde(default)]
         compare: Compare,
     },
     /// These tables hold what they held at the beginning, and are what they are after the reference: the same columns, keys, rules and
     /// triggers, but for indexes. Tables that are not named lose no key, rule or trigger that the reference leaves them.
     Unchanged {
-        /// Which.
+        /// The tables.
         tables: Vec<String>,
     },
     /// The whole database is what the reference of another check leaves, or what it was where no check has one: every table, view, column,
     /// key, rule, trigger and row, and nothing besides. See [`Free`] for what may differ.
     Whole {
-        /// What else may differ.
+        /// Aspects that are free.
         #[serde(default)]
         free: Free,
     },
@@ -199,7 +199,7 @@ pub enum Check {
         gold: Spoken,
         /// The queries.
         queries: Vec<HiddenQuery>,
-        /// What counts.
+        /// Aspects that are compared.
         #[serde(default)]
         compare: Compare,
     },
@@ -208,12 +208,12 @@ pub enum Check {
         /// The statements.
         probes: Vec<Probe>,
     },
-    /// What the query that was handed in is made of.
+    /// Syntactic properties of the submitted query.
     Properties {
         /// Every one must hold.
         properties: Vec<Property>,
     },
-    /// How the engine would run a query in what the acting side left.
+    /// Plan of a query in the database that the acting side left.
     Plan {
         /// The query; where left out, the one that was handed in.
         #[serde(default)]
@@ -224,16 +224,16 @@ pub enum Check {
         /// Every one must hold.
         budget: Vec<PlanLimit>,
     },
-    /// What the schema is.
+    /// State of the schema.
     Schema {
         /// Every one must hold.
         expect: Vec<SchemaFact>,
     },
 }
 
-/// What may differ from the reference where the whole database is compared. Always free are names of indexes and constraints, the order of
-/// columns, further indexes of columns that are not unique and have no condition, the text of checks and views that the reference makes or
-/// changes, and of its new columns the default and the name of the type within its sort.
+/// Differences from the reference that are allowed where the whole database is compared. Always free are names of indexes and constraints,
+/// the order of columns, further indexes of columns that are not unique and have no condition, the text of checks and views that the
+/// reference makes or changes, and of its new columns the default and the name of the type within its sort.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Free {
@@ -249,20 +249,20 @@ pub struct Free {
     pub indexes: Vec<String>,
 }
 
-/// What counts when results are compared.
+/// Aspects that count when results are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Compare {
-    /// Whether rows must come in the reference's order. Without it, rows are a multiset.
+    /// True if rows must come in the reference's order. Without it, rows are a multiset.
     pub ordered: bool,
-    /// How columns are matched.
+    /// Matching of columns.
     pub columns: Columns,
-    /// How much numbers may differ: |a-b| <= tolerance * max(1, |a|, |b|). Two whole numbers must be equal.
+    /// Tolerance of numbers: |a-b| <= tolerance * max(1, |a|, |b|). Two whole numbers must be equal.
     pub tolerance: f64,
-    /// Whether `1` and `'1'`, `1` and `1.0`, `true` and `1` differ. Without it numbers are compared as numbers, also where one is
+    /// True if `1` and `'1'`, `1` and `1.0`, `true` and `1` differ. Without it numbers are compared as numbers, also where one is
     /// written as text; dates and times by what they mean.
     pub strict_types: bool,
-    /// Whether duplicate rows count. They do, unless the reference says otherwise.
+    /// True if duplicate rows count. They do, unless the reference says otherwise.
     pub distinct: bool,
 }
 
@@ -272,7 +272,7 @@ impl Default for Compare {
     }
 }
 
-/// How columns are matched.
+/// Matching of columns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Columns {
@@ -298,7 +298,7 @@ pub struct HiddenQuery {
     /// Asked of what the reference leaves, where it is another one there.
     #[serde(default)]
     pub gold_sql: Option<Spoken>,
-    /// What must come, row by row as JSON, where there is no reference.
+    /// Expected rows as JSON, where there is no reference.
     #[serde(default)]
     pub expect: Option<Vec<Vec<serde_json::Value>>>,
 }
@@ -309,13 +309,13 @@ pub struct HiddenQuery {
 pub struct Probe {
     /// It.
     pub sql: Spoken,
-    /// Whether it must fail.
+    /// True if it must fail.
     pub fails: bool,
-    /// What it shows.
+    /// Its purpose.
     pub why: String,
 }
 
-/// What a query is made of, as its syntax tree tells.
+/// Syntactic property of a query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Property {
@@ -415,10 +415,10 @@ pub enum SchemaFact {
         table: String,
         /// The column.
         column: String,
-        /// What it is for, whatever the dialect calls it.
+        /// Purpose of the type, whatever the dialect calls it.
         #[serde(default)]
         sort: Option<TypeSort>,
-        /// Whether NULL is refused.
+        /// True if NULL is refused.
         #[serde(default)]
         not_null: Option<bool>,
     },
@@ -463,7 +463,7 @@ pub enum SchemaFact {
     IndexesAtMost {
         /// The table.
         table: String,
-        /// How many.
+        /// Their number.
         count: usize,
     },
     /// A trigger on a table.
@@ -475,7 +475,7 @@ pub enum SchemaFact {
     },
 }
 
-/// What a type is for.
+/// Purpose of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TypeSort {

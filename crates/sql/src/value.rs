@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which SQL is spoken.
+/// Dialect of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {

@@ -20,7 +20,7 @@ pub(crate) fn tree_mut(part: &mut impl VisitMut, visitor: &mut dyn VisitorMut<Br
     part.visit(&mut CallerMut(visitor))
 }
 
-/// Whether something holds for an expression in a part of a tree.
+/// True if something holds for an expression in a part of a tree.
 pub(crate) fn finds(part: &impl Visit, holds: impl Fn(&Expr) -> bool) -> bool {
     struct Any<'h>(&'h dyn Fn(&Expr) -> bool);
     impl Visitor for Any<'_> {

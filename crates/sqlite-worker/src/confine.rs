@@ -1,5 +1,5 @@
-//! What the process gives up before it looks at the first request: its environment, files, privileges, and every system call but those
-//! that memory, threads and two pipes need.
+//! Confinement of the process, before it looks at the first request: its environment, files, privileges, and every system call but
+//! those that memory, threads and two pipes need.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use seccompiler::{
 
 use crate::{heap, machine, pages, raw};
 
-/// What SQLite's memory and the pages of databases may take of all memory, in all workers together: the rest is for the server, for
-/// requests and answers under way, and for what the machine needs itself.
+/// Largest share of all memory for SQLite's memory and the pages of databases, in all workers together: the rest is for the server,
+/// for requests and answers under way, and for what the machine needs itself.
 const TAKEN: (u64, u64) = (3, 4);
 /// Bytes of addresses beyond that: stacks, and what allocators set aside without using it.
 const ADDRESSES: u64 = 16 << 30;
@@ -74,7 +74,7 @@ fn close_descriptors() {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// What is allowed. Anything else is answered with EPERM: libraries try more than they need, and go on without.
+/// Allowed system calls. Anything else is answered with EPERM: libraries try more than they need, and go on without.
 fn allowed(process: u64) -> Result<Rules, String> {
     let mut rules = Rules::new();
     for call in [
@@ -126,7 +126,7 @@ fn allowed(process: u64) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// What is said not to exist: the flags of `clone3` lie where a filter cannot look, and libraries use `clone` then.
+/// System calls that are said not to exist: the flags of `clone3` lie where a filter cannot look, and libraries use `clone` then.
 fn absent() -> Rules {
     Rules::from([(libc::SYS_clone3, Vec::new())])
 }

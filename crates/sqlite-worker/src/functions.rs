@@ -9,20 +9,20 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use crate::limits::Meter;
-use crate::raw::{Call, Fault, Function, Given, Sort, define};
+use crate::raw::{ArgumentType, Call, Fault, Function, FunctionResult, define};
 
-/// What functions of a session know.
+/// State that functions of a session share.
 #[derive(Debug, Default)]
 pub struct State {
-    /// From what random numbers of this step follow.
+    /// Seed of the random numbers of this step.
     base: AtomicU64,
-    /// How many were drawn.
+    /// Number of values drawn.
     drawn: AtomicU64,
     /// SQLite looks at the clock where a program jumps; a long row of calls does not.
     meter: Arc<Meter>,
     /// Rows that were changed before the connection was opened, less those that opening it changed.
     changed_before: AtomicI64,
-    /// What `changes()` gives where SQLite's own count was lost.
+    /// Result of `changes()` where SQLite's own count was lost.
     changes: Mutex<Option<u64>>,
 }
 
@@ -39,23 +39,23 @@ impl State {
         self.drawn.store(0, Ordering::Relaxed);
     }
 
-    /// What is to be added to the rows that the connection has changed.
+    /// Sets the number to add to the rows that the connection has changed.
     pub fn set_changed_before(&self, rows: i64) {
         self.changed_before.store(rows, Ordering::Relaxed);
     }
 
-    /// What is added.
+    /// The number to add.
     #[must_use]
     pub fn changed_before(&self) -> i64 {
         self.changed_before.load(Ordering::Relaxed)
     }
 
-    /// What `changes()` is to give until rows are changed again; `None` for SQLite's own count.
+    /// Sets the result of `changes()` until rows are changed again; `None` for SQLite's own count.
     pub fn set_changes(&self, rows: Option<u64>) {
         *self.changes.lock() = rows;
     }
 
-    /// What was set.
+    /// The result that was set.
     #[must_use]
     pub fn changes(&self) -> Option<u64> {
         *self.changes.lock()
@@ -82,12 +82,14 @@ pub fn install(connection: &Connection, state: &Arc<State>) -> Result<(), Fault>
     let drawn = |name, arguments, body| Function { name, arguments, deterministic: false, body };
     let fixed = |name, arguments, body| Function { name, arguments, deterministic: true, body };
     for function in [
-        drawn(c"random", 0, |_, state: &State| Given::Integer(state.draw().cast_signed())),
+        drawn(c"random", 0, |_, state: &State| FunctionResult::Integer(state.draw().cast_signed())),
         drawn(c"randomblob", 1, random_blob),
         drawn(c"changes", 0, |call, state| {
-            Given::Integer(state.changes().map_or_else(|| call.changes(), u64::cast_signed))
+            FunctionResult::Integer(state.changes().map_or_else(|| call.changes(), u64::cast_signed))
         }),
-        drawn(c"total_changes", 0, |call, state| Given::Integer(call.total_changes() + state.changed_before())),
+        drawn(c"total_changes", 0, |call, state| {
+            FunctionResult::Integer(call.total_changes() + state.changed_before())
+        }),
         fixed(c"instr", 2, instr),
         fixed(c"replace", 3, replace),
         fixed(c"trim", 1, |call, state| trim(call, state, true, true)),
@@ -103,47 +105,47 @@ pub fn install(connection: &Connection, state: &Arc<State>) -> Result<(), Fault>
     Ok(())
 }
 
-fn random_blob(call: &Call<'_>, state: &State) -> Given {
+fn random_blob(call: &Call<'_>, state: &State) -> FunctionResult {
     if state.meter.over() {
-        return Given::Interrupted;
+        return FunctionResult::Interrupted;
     }
     let len = usize::try_from(call.integer(0)).unwrap_or(1).max(1);
     if len > call.longest() {
-        return Given::TooLarge;
+        return FunctionResult::TooLarge;
     }
     let mut bytes = vec![0; len];
     for chunk in bytes.chunks_mut(8) {
         chunk.copy_from_slice(&state.draw().to_le_bytes()[..chunk.len()]);
     }
-    Given::Blob(bytes)
+    FunctionResult::Blob(bytes)
 }
 
 /// Where the second is in the first, from 1: in bytes where both are blobs, else in characters.
-fn instr(call: &Call<'_>, state: &State) -> Given {
+fn instr(call: &Call<'_>, state: &State) -> FunctionResult {
     if state.meter.over() {
-        return Given::Interrupted;
+        return FunctionResult::Interrupted;
     }
-    if call.sort(0) == Sort::Null || call.sort(1) == Sort::Null {
-        return Given::Null;
+    if call.sort(0) == ArgumentType::Null || call.sort(1) == ArgumentType::Null {
+        return FunctionResult::Null;
     }
-    let blobs = call.sort(0) == Sort::Blob && call.sort(1) == Sort::Blob;
+    let blobs = call.sort(0) == ArgumentType::Blob && call.sort(1) == ArgumentType::Blob;
     let (text, part) = if blobs { (call.blob(0), call.blob(1)) } else { (call.text(0), call.text(1)) };
-    let Some(at) = Search::of(&part).find(&text, 0) else { return Given::Integer(0) };
+    let Some(at) = Search::of(&part).find(&text, 0) else { return FunctionResult::Integer(0) };
     let before = if blobs { at } else { text[..at].iter().filter(|byte| !is_continuation(**byte)).count() };
-    Given::Integer(i64::try_from(before + 1).unwrap_or(i64::MAX))
+    FunctionResult::Integer(i64::try_from(before + 1).unwrap_or(i64::MAX))
 }
 
-fn replace(call: &Call<'_>, state: &State) -> Given {
+fn replace(call: &Call<'_>, state: &State) -> FunctionResult {
     if state.meter.over() {
-        return Given::Interrupted;
+        return FunctionResult::Interrupted;
     }
-    if (0..3).any(|index| call.sort(index) == Sort::Null) {
-        return Given::Null;
+    if (0..3).any(|index| call.sort(index) == ArgumentType::Null) {
+        return FunctionResult::Null;
     }
     let (text, part, with) = (call.text(0), call.text(1), call.text(2));
     // As SQLite: a pattern that is empty, or begins with a zero byte, is nowhere.
     if part.first().is_none_or(|first| *first == 0) {
-        return Given::Text(text);
+        return FunctionResult::Text(text);
     }
     let search = Search::of(&part);
     let (mut result, mut from) = (Vec::new(), 0);
@@ -152,20 +154,20 @@ fn replace(call: &Call<'_>, state: &State) -> Given {
         result.extend_from_slice(&with);
         from = at + part.len();
         if result.len() > call.longest() {
-            return Given::TooLarge;
+            return FunctionResult::TooLarge;
         }
     }
     result.extend_from_slice(&text[from..]);
-    if result.len() > call.longest() { Given::TooLarge } else { Given::Text(result) }
+    if result.len() > call.longest() { FunctionResult::TooLarge } else { FunctionResult::Text(result) }
 }
 
 /// Takes spaces, or the characters of the second argument, off the ends.
-fn trim(call: &Call<'_>, state: &State, left: bool, right: bool) -> Given {
+fn trim(call: &Call<'_>, state: &State, left: bool, right: bool) -> FunctionResult {
     if state.meter.over() {
-        return Given::Interrupted;
+        return FunctionResult::Interrupted;
     }
-    if (0..call.len()).any(|index| call.sort(index) == Sort::Null) {
-        return Given::Null;
+    if (0..call.len()).any(|index| call.sort(index) == ArgumentType::Null) {
+        return FunctionResult::Null;
     }
     let text = call.text(0);
     let mut set = if call.len() == 2 { call.text(1) } else { b" ".to_vec() };
@@ -181,16 +183,16 @@ fn trim(call: &Call<'_>, state: &State, left: bool, right: bool) -> Given {
             to -= len;
         }
     }
-    Given::Text(text[from..to].to_vec())
+    FunctionResult::Text(text[from..to].to_vec())
 }
 
 /// Bytes of pairs of digits, between which characters of the second argument may stand; NULL for anything else.
-fn unhex(call: &Call<'_>, state: &State) -> Given {
+fn unhex(call: &Call<'_>, state: &State) -> FunctionResult {
     if state.meter.over() {
-        return Given::Interrupted;
+        return FunctionResult::Interrupted;
     }
-    if (0..2).any(|index| call.sort(index) == Sort::Null) {
-        return Given::Null;
+    if (0..2).any(|index| call.sort(index) == ArgumentType::Null) {
+        return FunctionResult::Null;
     }
     let (mut text, passed) = (call.text(0), call.text(1));
     end_at_zero(&mut text);
@@ -205,13 +207,13 @@ fn unhex(call: &Call<'_>, state: &State) -> Given {
         match digit(character) {
             Some(high) => match characters.next().and_then(digit) {
                 Some(low) => bytes.push(high << 4 | low),
-                None => return Given::Null,
+                None => return FunctionResult::Null,
             },
             None if passed.contains(character) => {}
-            None => return Given::Null,
+            None => return FunctionResult::Null,
         }
     }
-    Given::Blob(bytes)
+    FunctionResult::Blob(bytes)
 }
 
 /// Some functions of SQLite take a zero byte for the end.
@@ -306,7 +308,7 @@ mod tests {
     use crate::raw;
     use crate::wire::Value;
 
-    /// What plain SQLite gives, and what it gives with these functions.
+    /// Results of plain SQLite and of SQLite with these functions.
     fn both(sql: &str) -> [Value; 2] {
         raw::initialise();
         [false, true].map(|ours| {

@@ -1,4 +1,4 @@
-//! What statements may do, decided while SQLite compiles them.
+//! Access rules of statements, decided while SQLite compiles them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -73,7 +73,7 @@ const TOO_HEAVY: [&str; 2] = ["json_patch", "jsonb_patch"];
 
 const VACUUM_INTO: &str = "VACUUM INTO is not allowed: there are no files; VACUUM without INTO is";
 
-/// Who asks.
+/// Asking party.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asking {
     /// A session.
@@ -95,7 +95,7 @@ impl Asking {
 #[derive(Debug)]
 pub struct Guard {
     asking: Asking,
-    /// What we ask ourselves is not looked at.
+    /// True while the worker's own statements are compiled, which are not checked.
     off: AtomicBool,
     /// A VACUUM runs, whose own statements come by here too.
     vacuum: AtomicBool,
@@ -103,12 +103,12 @@ pub struct Guard {
     looking: AtomicBool,
     /// The statement is one that keeps statistics in order: it may write into their tables.
     keeps_statistics: AtomicBool,
-    /// Whether the connection has seen a temporary object.
+    /// True if the connection has seen a temporary object.
     temporary: AtomicBool,
     in_transaction: AtomicBool,
     /// The statement is only explained.
     explains: AtomicBool,
-    /// Whether the statement changes a setting.
+    /// True if the statement changes a setting.
     sets: AtomicBool,
     heavy: AtomicU32,
     refusal: Mutex<Option<String>>,
@@ -175,18 +175,18 @@ impl Guard {
         self.looking.store(looking, Ordering::Relaxed);
     }
 
-    /// Why the statement was refused, if it was.
+    /// Reason why the statement was refused, if it was.
     pub fn take_refusal(&self) -> Option<String> {
         self.refusal.lock().take()
     }
 
-    /// Whether the statement changes a setting, which SQLite does not take for a change.
+    /// True if the statement changes a setting, which SQLite does not take for a change.
     #[must_use]
     pub fn sets(&self) -> bool {
         self.sets.load(Ordering::Relaxed)
     }
 
-    /// Whether a temporary table, view, index or trigger has ever been made on this connection.
+    /// True if a temporary table, view, index or trigger has ever been made on this connection.
     #[must_use]
     pub fn saw_temporary(&self) -> bool {
         self.temporary.load(Ordering::Relaxed)
@@ -346,7 +346,7 @@ fn refuse(reason: impl Into<String>) -> Result<(), Refusal> {
     Err(Refusal::Because(reason.into()))
 }
 
-/// Whether SQLite itself goes on to write statistics: ANALYZE does, and what is dropped takes its own along.
+/// True if SQLite itself goes on to write statistics: ANALYZE does, and what is dropped takes its own along.
 fn keeps_statistics(action: &AuthAction<'_>) -> bool {
     matches!(
         action,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rusqlite::ffi;
 
-/// What SQLite may allocate on behalf of one session.
+/// Memory that SQLite may allocate on behalf of one session.
 #[derive(Debug)]
 pub struct Account {
     used: AtomicUsize,
@@ -50,8 +50,8 @@ impl Account {
 
     /// Lets this account pay for what SQLite allocates on this thread until the result is dropped.
     #[must_use]
-    pub fn pays(self: &Arc<Self>) -> Paying {
-        Paying { account: Arc::clone(self), before: PAYER.replace(Arc::as_ptr(self)) }
+    pub fn pays(self: &Arc<Self>) -> AccountGuard {
+        AccountGuard { account: Arc::clone(self), before: PAYER.replace(Arc::as_ptr(self)) }
     }
 
     fn charge(&self, bytes: usize) -> bool {
@@ -65,13 +65,13 @@ impl Account {
 
 /// While it lives, its account pays. It stays on its thread.
 #[derive(Debug)]
-pub struct Paying {
+pub struct AccountGuard {
     #[expect(dead_code, reason = "keeps alive what the thread points to")]
     account: Arc<Account>,
     before: *const Account,
 }
 
-impl Drop for Paying {
+impl Drop for AccountGuard {
     fn drop(&mut self) {
         PAYER.set(self.before);
     }
@@ -88,7 +88,7 @@ pub fn set_max(bytes: usize) {
     MAX.store(bytes, Ordering::Relaxed);
 }
 
-/// What SQLite is configured with.
+/// Memory methods that SQLite is configured with.
 pub(crate) const METHODS: ffi::sqlite3_mem_methods = ffi::sqlite3_mem_methods {
     xMalloc: Some(malloc),
     xFree: Some(free),
@@ -112,7 +112,7 @@ unsafe extern "C" fn malloc(bytes: c_int) -> *mut c_void {
         return ptr::null_mut();
     }
     let payer = PAYER.get();
-    // SAFETY: a payer that is not null is alive, since `Paying` holds it while the thread points to it.
+    // SAFETY: a payer that is not null is alive, since `AccountGuard` holds it while the thread points to it.
     if unsafe { payer.as_ref() }.is_some_and(|account| !account.charge(layout.size())) {
         return ptr::null_mut();
     }

@@ -1,4 +1,4 @@
-//! What statements may take: the limits of SQLite that follow from a session's, and the clock that ends them.
+//! Resource limits of statements: the limits of SQLite that follow from a session's, and the clock that ends them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,15 +10,15 @@ use rusqlite::ffi;
 use rusqlite::limits::Limit;
 
 use crate::raw::Fault;
-use crate::wire::{Cut, Limits};
+use crate::wire::{CutReason, Limits};
 
 /// Instructions of the virtual machine between two looks at the clock. SQLite itself looks only where a program jumps.
 const BETWEEN_LOOKS: i32 = 16;
 /// Nanoseconds that a statement may take beyond its time where the machine is busy with others: its own time is the processor's.
 const WAITING: u64 = 5_000_000_000;
-/// How many times a statement's time a step may take.
+/// Time limit of a step in times of a statement's limit.
 const STEP: u64 = 8;
-/// What a session's memory is at least: less does not hold a schema.
+/// Least memory of a session: less does not hold a schema.
 pub const MEMORY_MIN: u64 = 1 << 20;
 
 /// Sets the limits of a connection.
@@ -112,7 +112,7 @@ impl Meter {
         self.interrupted.store(true, Ordering::SeqCst);
     }
 
-    /// Whether what runs must end. To be asked by the thread that runs it.
+    /// True if what runs must end. To be asked by the thread that runs it.
     #[must_use]
     pub fn over(&self) -> bool {
         if self.interrupted.load(Ordering::Relaxed) {
@@ -138,27 +138,27 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Which limit a fault of SQLite speaks of.
+/// Limit behind a fault of SQLite.
 #[must_use]
-pub fn cut(fault: &Fault) -> Option<Cut> {
+pub fn cut(fault: &Fault) -> Option<CutReason> {
     match fault.code & 0xff {
-        _ if fault.code == ffi::SQLITE_IOERR_NOMEM => Some(Cut::Memory),
-        ffi::SQLITE_INTERRUPT => Some(Cut::Time),
-        ffi::SQLITE_TOOBIG => Some(Cut::Size),
-        ffi::SQLITE_NOMEM => Some(Cut::Memory),
-        ffi::SQLITE_FULL => Some(Cut::Growth),
-        ffi::SQLITE_AUTH => Some(Cut::Refused),
+        _ if fault.code == ffi::SQLITE_IOERR_NOMEM => Some(CutReason::Memory),
+        ffi::SQLITE_INTERRUPT => Some(CutReason::Time),
+        ffi::SQLITE_TOOBIG => Some(CutReason::Size),
+        ffi::SQLITE_NOMEM => Some(CutReason::Memory),
+        ffi::SQLITE_FULL => Some(CutReason::Growth),
+        ffi::SQLITE_AUTH => Some(CutReason::Refused),
         _ => None,
     }
 }
 
-/// What is said of a limit in place of SQLite's own words, which do not name it.
+/// Message of a limit in place of SQLite's own words, which do not name it.
 #[must_use]
-pub fn explain(cut: Cut, limits: &Limits) -> Option<String> {
+pub fn explain(cut: CutReason, limits: &Limits) -> Option<String> {
     Some(match cut {
-        Cut::Time => format!("the statement was ended: it may take {} ms", limits.statement_ms),
-        Cut::Memory => format!("out of memory: statements may use {} bytes", limits.memory_max.max(MEMORY_MIN)),
-        Cut::Growth => format!("the database is full: it may grow by {} bytes", limits.growth_max),
-        Cut::Size | Cut::Refused => return None,
+        CutReason::Time => format!("the statement was ended: it may take {} ms", limits.statement_ms),
+        CutReason::Memory => format!("out of memory: statements may use {} bytes", limits.memory_max.max(MEMORY_MIN)),
+        CutReason::Growth => format!("the database is full: it may grow by {} bytes", limits.growth_max),
+        CutReason::Size | CutReason::Refused => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! How much memory there is to be had.
+//! Available memory.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn memory_by(read: impl Fn(&Path) -> Option<String>) -> u64 {
     machine.into_iter().chain(group).min().unwrap_or(SMALL)
 }
 
-/// What `/proc/meminfo` says of the whole.
+/// Total memory by `/proc/meminfo`.
 fn in_all(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().trim_end_matches(" kB").parse::<u64>().ok()?.checked_mul(1024)

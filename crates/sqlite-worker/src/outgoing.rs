@@ -12,7 +12,7 @@ use crate::wire::{Answer, FRAME_MAX, Response};
 const WAITING_MAX: usize = 256;
 /// Milliseconds after which a server that reads nothing is gone.
 const GONE_MS: u16 = 60_000;
-/// What a pipe that has any room takes at once.
+/// Bytes that a pipe with any room takes at once.
 const CHUNK: usize = 4_096;
 
 /// The way out.

@@ -27,7 +27,7 @@ thread_local! {
     static NOW_MS: Cell<i64> = const { Cell::new(0) };
 }
 
-/// How many pages somebody made that are still held by anybody.
+/// Number of pages that are still held.
 #[derive(Debug, Default)]
 pub struct Ledger(AtomicU64);
 
@@ -72,7 +72,7 @@ pub fn set_max(bytes: u64) {
     MAX.store(bytes / PAGE as u64, Ordering::Relaxed);
 }
 
-/// What a file holds. A clone costs the same whatever the size.
+/// Contents of a file. A clone costs the same whatever the size.
 #[derive(Clone, Default)]
 pub struct Table {
     pages: Vector<Arc<Page>>,
@@ -92,7 +92,7 @@ impl Table {
         self.len
     }
 
-    /// Whether it holds nothing.
+    /// True if it holds nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -114,7 +114,7 @@ impl Table {
         bytes
     }
 
-    /// How many bytes there were to read; the rest is zero.
+    /// Reads the bytes that there are and returns their number; the rest is zero.
     fn read(&self, offset: u64, into: &mut [u8]) -> usize {
         let there = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX).min(into.len());
         for (index, within, part) in Parts::of(offset, there) {
@@ -203,7 +203,7 @@ impl Store {
         Arc::new(Self { table: Mutex::new(table), ledger })
     }
 
-    /// What it holds now.
+    /// Its present contents.
     #[must_use]
     pub fn table(&self) -> Table {
         self.table.lock().clone()
@@ -223,7 +223,7 @@ pub fn set_now(now_ms: i64) {
     NOW_MS.set(now_ms);
 }
 
-/// What SQLite calls a file.
+/// A file as SQLite sees it.
 #[repr(C)]
 struct File {
     base: ffi::sqlite3_file,

@@ -12,7 +12,7 @@ use crate::raw;
 
 /// After this a job takes long.
 const LONG: Duration = Duration::from_millis(20);
-/// How often running jobs are looked at.
+/// Interval at which running jobs are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 /// Threads at most.
 const THREADS_MAX: usize = 64;
@@ -24,31 +24,31 @@ pub type Job = Box<dyn FnOnce() + Send>;
 
 /// Jobs that are carried out in order.
 #[derive(Default)]
-pub struct Lane(Mutex<Waiting>);
+pub struct JobQueue(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
     jobs: VecDeque<Job>,
-    /// Whether a thread has it or will have it.
+    /// True if a thread has it or will have it.
     taken: bool,
-    /// Whether it waits for something else.
+    /// True if it waits for something else.
     held: bool,
 }
 
-impl Lane {
+impl JobQueue {
     /// A lane whose jobs wait until [`Pool::release`].
     #[must_use]
     pub fn held() -> Self {
         Self(Mutex::new(Waiting { held: true, ..Waiting::default() }))
     }
 
-    /// How many jobs wait.
+    /// Number of jobs that wait.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.lock().jobs.len()
     }
 
-    /// Whether none waits.
+    /// True if none waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -69,13 +69,13 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    ready: VecDeque<Arc<Lane>>,
+    ready: VecDeque<Arc<JobQueue>>,
     running: HashMap<u64, Running>,
     next: u64,
     /// Threads of full priority, and of low priority.
     fast: usize,
     nice: usize,
-    /// Whether the thread that looks at the others sleeps until there is something to look at.
+    /// True if the thread that looks at the others sleeps until there is something to look at.
     unwatched: bool,
 }
 
@@ -107,20 +107,20 @@ impl Pool {
     }
 
     /// Adds a job to a lane.
-    pub fn submit(&self, lane: &Arc<Lane>, job: Job) {
+    pub fn submit(&self, lane: &Arc<JobQueue>, job: Job) {
         let mut waiting = lane.0.lock();
         waiting.jobs.push_back(job);
         self.offer(lane, &mut waiting);
     }
 
     /// Lets a lane that was made held go on.
-    pub fn release(&self, lane: &Arc<Lane>) {
+    pub fn release(&self, lane: &Arc<JobQueue>) {
         let mut waiting = lane.0.lock();
         waiting.held = false;
         self.offer(lane, &mut waiting);
     }
 
-    fn offer(&self, lane: &Arc<Lane>, waiting: &mut Waiting) {
+    fn offer(&self, lane: &Arc<JobQueue>, waiting: &mut Waiting) {
         if !waiting.taken && !waiting.held && !waiting.jobs.is_empty() {
             waiting.taken = true;
             self.0.state.lock().ready.push_back(Arc::clone(lane));
@@ -166,7 +166,7 @@ impl Shared {
     }
 
     /// Ends a job, and says whether its thread shall end with it.
-    fn finish(self: &Arc<Self>, key: u64, lane: Arc<Lane>) -> bool {
+    fn finish(self: &Arc<Self>, key: u64, lane: Arc<JobQueue>) -> bool {
         let mut waiting = lane.0.lock();
         let mut state = self.state.lock();
         if waiting.jobs.is_empty() {

@@ -129,7 +129,7 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// How many parameters it has.
+    /// Number of parameters that it has.
     #[must_use]
     pub fn parameters(&self) -> usize {
         // SAFETY: as in `step`.
@@ -169,7 +169,7 @@ impl<'c> Statement<'c> {
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(fault(self.connection, code)) }
     }
 
-    /// Whether it changes nothing itself.
+    /// True if it changes nothing itself.
     #[must_use]
     pub fn only_reads(&self) -> bool {
         // SAFETY: as in `step`.
@@ -274,9 +274,9 @@ pub struct Call<'a> {
     life: PhantomData<&'a ()>,
 }
 
-/// Of what kind an argument is.
+/// Type of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum ArgumentType {
     /// NULL.
     Null,
     /// Bytes.
@@ -286,26 +286,26 @@ pub enum Sort {
 }
 
 impl Call<'_> {
-    /// How many arguments there are.
+    /// Number of arguments.
     #[must_use]
     pub fn len(&self) -> usize {
         self.arguments.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.arguments.is_empty()
     }
 
-    /// What an argument is.
+    /// Type of an argument.
     #[must_use]
-    pub fn sort(&self, index: usize) -> Sort {
+    pub fn sort(&self, index: usize) -> ArgumentType {
         // SAFETY: SQLite's values live as long as the call.
         match unsafe { ffi::sqlite3_value_type(self.arguments[index]) } {
-            ffi::SQLITE_NULL => Sort::Null,
-            ffi::SQLITE_BLOB => Sort::Blob,
-            _ => Sort::Other,
+            ffi::SQLITE_NULL => ArgumentType::Null,
+            ffi::SQLITE_BLOB => ArgumentType::Blob,
+            _ => ArgumentType::Other,
         }
     }
 
@@ -361,36 +361,36 @@ impl Call<'_> {
         unsafe { ffi::sqlite3_total_changes64(ffi::sqlite3_context_db_handle(self.context)) }
     }
 
-    fn give(&self, result: Given) {
+    fn give(&self, result: FunctionResult) {
         // SAFETY: the context is the call's; texts and blobs are copied by SQLite at once.
         unsafe {
             match result {
-                Given::Null => ffi::sqlite3_result_null(self.context),
-                Given::Integer(number) => ffi::sqlite3_result_int64(self.context, number),
-                Given::Text(text) => ffi::sqlite3_result_text64(
+                FunctionResult::Null => ffi::sqlite3_result_null(self.context),
+                FunctionResult::Integer(number) => ffi::sqlite3_result_int64(self.context, number),
+                FunctionResult::Text(text) => ffi::sqlite3_result_text64(
                     self.context,
                     text.as_ptr().cast(),
                     text.len() as u64,
                     ffi::SQLITE_TRANSIENT(),
                     UTF8,
                 ),
-                Given::Blob(bytes) if bytes.is_empty() => ffi::sqlite3_result_zeroblob(self.context, 0),
-                Given::Blob(bytes) => ffi::sqlite3_result_blob64(
+                FunctionResult::Blob(bytes) if bytes.is_empty() => ffi::sqlite3_result_zeroblob(self.context, 0),
+                FunctionResult::Blob(bytes) => ffi::sqlite3_result_blob64(
                     self.context,
                     bytes.as_ptr().cast(),
                     bytes.len() as u64,
                     ffi::SQLITE_TRANSIENT(),
                 ),
-                Given::TooLarge => ffi::sqlite3_result_error_toobig(self.context),
-                Given::Interrupted => ffi::sqlite3_result_error_code(self.context, ffi::SQLITE_INTERRUPT),
+                FunctionResult::TooLarge => ffi::sqlite3_result_error_toobig(self.context),
+                FunctionResult::Interrupted => ffi::sqlite3_result_error_code(self.context, ffi::SQLITE_INTERRUPT),
             }
         }
     }
 }
 
-/// What a function of ours gives.
+/// Result of a function of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Given {
+pub enum FunctionResult {
     /// NULL.
     Null,
     /// A whole number.
@@ -409,16 +409,16 @@ pub enum Given {
 pub struct Function<S> {
     /// Its name.
     pub name: &'static CStr,
-    /// How many arguments it takes; -1 for any number.
+    /// Number of arguments that it takes; -1 for any number.
     pub arguments: c_int,
-    /// Whether the same arguments always give the same.
+    /// True if the same arguments always give the same.
     pub deterministic: bool,
-    /// What it does. It must not panic.
-    pub body: fn(&Call<'_>, &S) -> Given,
+    /// Its implementation. It must not panic.
+    pub body: fn(&Call<'_>, &S) -> FunctionResult,
 }
 
 struct Bound<S> {
-    body: fn(&Call<'_>, &S) -> Given,
+    body: fn(&Call<'_>, &S) -> FunctionResult,
     state: Arc<S>,
 }
 

@@ -6,12 +6,12 @@ use crate::limits;
 use crate::pages;
 use crate::raw::{self, Fault, Statement};
 use crate::session::Session;
-use crate::wire::{Cut, PlanRow, Ran, SqlError, StatementResult, Value};
+use crate::wire::{CutReason, PlanRow, SqlError, StatementResult, StepResult, Value};
 use crate::words::{self, Kind};
 
 /// Statements of one step. A script that makes a template and what the server asks for itself may have any number.
 const STATEMENTS_MAX: usize = 10_000;
-/// What a value, a row and a result cost beside their bytes.
+/// Overhead of a value, a row and a result beside their bytes.
 const OVERHEAD: u64 = 16;
 
 /// A step.
@@ -23,15 +23,15 @@ pub struct Step<'a> {
     pub sql: &'a str,
     /// Values of the parameters, where there is one statement.
     pub parameters: &'a [Value],
-    /// What SQL takes for now, in milliseconds since 1970.
+    /// The time that SQL sees as now, in milliseconds since 1970.
     pub now_ms: i64,
-    /// Whether statements may change anything at all.
+    /// True if statements may change anything at all.
     pub may_change: bool,
 }
 
 impl Session {
     /// Runs a step and leaves its mark.
-    pub fn run(&mut self, step: Step<'_>) -> Ran {
+    pub fn run(&mut self, step: Step<'_>) -> StepResult {
         let mut ran = self.within(step.seq, step.now_ms, |session| session.statements(step));
         ran.in_transaction = !self.connection.is_autocommit();
         if !ran.pure {
@@ -64,7 +64,7 @@ impl Session {
 
     /// Runs queries of the server's own, any number: no step, no mark, no rows beyond `bytes_max`. One that would change something is
     /// refused.
-    pub fn look(&mut self, sql: &str, bytes_max: u64) -> Ran {
+    pub fn look(&mut self, sql: &str, bytes_max: u64) -> StepResult {
         let own = self.settings.limits;
         self.settings.limits.rows_max = u64::MAX;
         self.settings.limits.bytes_max = bytes_max;
@@ -76,7 +76,7 @@ impl Session {
         self.settings.limits = own;
         if let Some(statement) = ran.results.iter().position(|result| result.truncated) {
             let place = Place { statement, at: 0 };
-            ran.error = Some(cut(Cut::Size, &format!("there are more than {bytes_max} bytes"), place));
+            ran.error = Some(cut(CutReason::Size, &format!("there are more than {bytes_max} bytes"), place));
         }
         ran
     }
@@ -129,10 +129,10 @@ impl Session {
         result
     }
 
-    fn statements(&mut self, step: Step<'_>) -> Ran {
-        let mut ran = Ran { pure: true, ..Ran::default() };
+    fn statements(&mut self, step: Step<'_>) -> StepResult {
+        let mut ran = StepResult { pure: true, ..StepResult::default() };
         let Some(text) = Text::of(step.sql) else {
-            return Ran { error: Some(zero_byte(0)), ..Ran::default() };
+            return StepResult { error: Some(zero_byte(0)), ..StepResult::default() };
         };
         let mut place = Place { statement: 0, at: 0 };
         let mut room = self.settings.limits.bytes_max;
@@ -170,7 +170,7 @@ impl Session {
             return Ok(None);
         };
         if step.may_change && place.statement >= STATEMENTS_MAX {
-            return Err(cut(Cut::Size, &format!("a step may have {STATEMENTS_MAX} statements"), *place));
+            return Err(cut(CutReason::Size, &format!("a step may have {STATEMENTS_MAX} statements"), *place));
         }
         if !step.may_change && (!statement.only_reads() || self.guard.sets()) {
             return Err(misuse("only queries can be asked", place.statement));
@@ -265,7 +265,7 @@ impl Session {
     fn error(&self, fault: Fault, place: Place, begin: usize) -> SqlError {
         let limits = &self.settings.limits;
         let refusal = self.guard.take_refusal();
-        let cut = if refusal.is_some() { Some(Cut::Refused) } else { limits::cut(&fault) };
+        let cut = if refusal.is_some() { Some(CutReason::Refused) } else { limits::cut(&fault) };
         let said = refusal.or_else(|| limits::explain(cut?, limits));
         SqlError {
             code: crate::codes::name(fault.code),
@@ -299,7 +299,7 @@ impl<'a> Text<'a> {
         Some(Self { sql, raw: raw::text(sql)? })
     }
 
-    /// What is left; statements end after a semicolon or at the end, and never within a character.
+    /// Remaining text; statements end after a semicolon or at the end, and never within a character.
     fn rest(&self, place: Place) -> &'a str {
         self.sql.get(place.at..).unwrap_or_default()
     }
@@ -338,7 +338,7 @@ fn zero_byte(statement: u64) -> SqlError {
     }
 }
 
-fn cut(cut: Cut, message: &str, place: Place) -> SqlError {
+fn cut(cut: CutReason, message: &str, place: Place) -> SqlError {
     SqlError {
         code: "SQLITE_TOOBIG".to_owned(),
         message: message.to_owned(),

@@ -13,7 +13,7 @@ use crate::guard::Asking;
 use crate::limits::Meter;
 use crate::outgoing::Outgoing;
 use crate::pages::{self, Table};
-use crate::pool::{Lane, Pool};
+use crate::pool::{JobQueue, Pool};
 use crate::run::Step;
 use crate::session::{Session, Settings};
 use crate::wire::{Answer, Ask, FRAME_MAX, Request, TemplateSize, Usage};
@@ -24,7 +24,7 @@ const WAITING_MAX: usize = 1_024;
 /// Bytes of requests that may wait. Beyond them nothing more is read.
 const WAITING_BYTES_MAX: usize = 512 << 20;
 
-/// How the server says how many workers there are, in the last argument.
+/// Prefix of the last argument, in which the server gives the number of workers.
 pub const WORKERS: &str = "--workers=";
 
 /// The process: confines itself, then serves until standard input ends. It takes its share of the machine's memory, or all of it where
@@ -51,7 +51,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// How many workers there are.
+/// Number of workers.
 fn workers() -> Result<u64, String> {
     let last = std::env::args_os().next_back().unwrap_or_default();
     match last.to_str().and_then(|last| last.strip_prefix(WORKERS)) {
@@ -60,7 +60,7 @@ fn workers() -> Result<u64, String> {
     }
 }
 
-/// What the reading thread shares with those that carry out requests.
+/// State that the reading thread shares with those that carry out requests.
 struct Server {
     pool: Pool,
     out: Outgoing,
@@ -78,16 +78,16 @@ struct Shared {
 /// A session, from the moment that it was asked for.
 #[derive(Clone)]
 struct Entry {
-    lane: Arc<Lane>,
+    lane: Arc<JobQueue>,
     meter: Arc<Meter>,
-    /// Whether what still waits is not to be done any more.
+    /// True if waiting requests are not to be done any more.
     closed: Arc<AtomicBool>,
     /// Empty before it is opened, and where that failed.
     session: Arc<Mutex<Option<Session>>>,
 }
 
 impl Entry {
-    fn new(lane: Lane) -> Self {
+    fn new(lane: JobQueue) -> Self {
         Self { lane: Arc::new(lane), meter: Arc::default(), closed: Arc::default(), session: Arc::default() }
     }
 }
@@ -125,7 +125,7 @@ impl Server {
                 };
                 let size_max = table.len().saturating_add(limits.growth_max);
                 let settings = Settings { asking: Asking::Session(access), limits, seed, size_max };
-                let entry = Entry::new(Lane::default());
+                let entry = Entry::new(JobQueue::default());
                 self.shared.sessions.lock().insert(session, entry.clone());
                 self.submit(&entry.lane, id, bytes, move || {
                     match Session::open(&table, settings, Arc::clone(&entry.meter)) {
@@ -174,7 +174,7 @@ impl Server {
 
     fn fork(&self, session: u64, copy: u64, id: u64, bytes: usize) {
         // What is asked of the copy meanwhile waits until it is there.
-        let entry = Entry::new(Lane::held());
+        let entry = Entry::new(JobQueue::held());
         let (pool, shared) = (self.pool.clone(), Arc::clone(&self.shared));
         self.shared.sessions.lock().insert(copy, entry.clone());
         self.on_or(session, id, bytes, move |session| {
@@ -217,7 +217,7 @@ impl Server {
         }
     }
 
-    fn submit(&self, lane: &Arc<Lane>, id: u64, bytes: usize, job: impl FnOnce() -> Answer + Send + 'static) {
+    fn submit(&self, lane: &Arc<JobQueue>, id: u64, bytes: usize, job: impl FnOnce() -> Answer + Send + 'static) {
         let (out, shared) = (self.out.clone(), Arc::clone(&self.shared));
         self.pool.submit(
             lane,

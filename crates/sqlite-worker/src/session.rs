@@ -16,10 +16,10 @@ use crate::wire::Limits;
 
 /// More changed rows than this are not made again to return to a mark.
 const CHANGES_MAX: u64 = 10_000;
-/// How many times its growth a session may keep in pages that only marks still need.
+/// Factor of its growth that a session may keep in pages that only marks still need.
 const KEPT: u64 = 2;
 
-/// What an open connection needs, and lends to whoever runs statements on it.
+/// State of an open connection, lent to whoever runs statements on it.
 #[derive(Debug)]
 pub struct Session {
     /// First, so that it is closed while everything that it uses lives.
@@ -31,18 +31,18 @@ pub struct Session {
     store: Arc<Store>,
     ledger: Arc<Ledger>,
     pub(crate) settings: Settings,
-    /// What was there after the last statement that left no transaction open.
+    /// Contents after the last statement that left no transaction open.
     committed: Table,
     /// By the number of the step; `None` where the session cannot return.
     marks: BTreeMap<u64, Option<Mark>>,
 }
 
-/// How a session was opened.
+/// Settings of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Who asks.
+    /// Asking party.
     pub asking: Asking,
-    /// What statements may take.
+    /// Resource limits of statements.
     pub limits: Limits,
     /// Randomness follows from it.
     pub seed: u64,
@@ -86,7 +86,7 @@ impl Session {
         Ok(Self { connection, guard, functions, meter, account, store, ledger, settings, committed, marks })
     }
 
-    /// What the database holds, without what an open transaction has done.
+    /// Contents of the database, without changes of an open transaction.
     #[must_use]
     pub fn table(&self) -> Table {
         self.committed.clone()
@@ -125,7 +125,7 @@ impl Session {
         })
     }
 
-    /// What `changes()` gives.
+    /// Result of `changes()`.
     pub(crate) fn changes(&self) -> u64 {
         self.functions.changes().unwrap_or_else(|| self.connection.changes())
     }

@@ -8,7 +8,7 @@ use crate::pages::{Ledger, Table};
 use crate::session::{Session, Settings};
 use crate::wire::{Content, Limits, SqlError};
 
-/// How a database file begins.
+/// First bytes of a database file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 /// Where a database file says that it wants a write-ahead log, and what it says if it does not.
 const JOURNAL: (std::ops::Range<usize>, u8) = (18..20, 1);

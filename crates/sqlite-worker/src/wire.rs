@@ -1,4 +1,4 @@
-//! What is said between the server and a worker: frames on the worker's standard input and output.
+//! Protocol between the server and a worker: frames on the worker's standard input and output.
 //!
 //! A frame is its length (four bytes, little end first) and that many bytes of a [`Request`] or [`Response`] in postcard's form. The
 //! server numbers its requests; answers come in any order, one for each request. Requests about the same session are carried out in
@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 /// Bytes of the largest frame.
 pub const FRAME_MAX: usize = 256 << 20;
 
-/// What the server wants.
+/// Request of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// Chosen by the server; the answer carries it.
     pub id: u64,
-    /// What.
+    /// The request.
     pub ask: Ask,
 }
 
-/// What can be asked for.
+/// Requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Ask {
     /// Makes a template. Answered by [`Answer::Prepared`].
     Prepare {
         /// Its name; an existing one is kept as it is.
         template: String,
-        /// What it is made of.
+        /// Its contents.
         content: Content,
         /// Milliseconds and bytes that making it may take.
         limits: Limits,
@@ -43,16 +43,16 @@ pub enum Ask {
         session: u64,
         /// The template's name.
         template: String,
-        /// What statements may do.
+        /// Access rights of statements.
         access: Access,
-        /// How much they may take.
+        /// Resource limits of statements.
         limits: Limits,
         /// Random functions follow from it and the step.
         seed: u64,
     },
     /// Runs statements. Answered by [`Answer::Ran`].
     Run {
-        /// In which session.
+        /// The session.
         session: u64,
         /// The mark that stands afterwards.
         seq: u64,
@@ -65,7 +65,7 @@ pub enum Ask {
     },
     /// Returns to a mark. Answered by [`Answer::Rewound`].
     Rewind {
-        /// In which session.
+        /// The session.
         session: u64,
         /// The mark; 0 is the beginning.
         seq: u64,
@@ -79,7 +79,7 @@ pub enum Ask {
     },
     /// Answered by [`Answer::Explained`].
     Explain {
-        /// In which session.
+        /// The session.
         session: u64,
         /// One statement.
         sql: String,
@@ -89,7 +89,7 @@ pub enum Ask {
     /// Runs queries of the server's own, PRAGMA among them, which change nothing: they leave no mark, count as no step and are not
     /// held to the session's access, nor to its rows, bytes and number of statements. Answered by [`Answer::Ran`].
     Look {
-        /// In which session.
+        /// The session.
         session: u64,
         /// Queries, any number.
         sql: String,
@@ -98,12 +98,12 @@ pub enum Ask {
     },
     /// Cuts off what the session runs now, and leaves the session usable. Answered at once, before that.
     Interrupt {
-        /// Which session.
+        /// The session.
         session: u64,
     },
     /// Ends a session.
     Close {
-        /// Which.
+        /// The session.
         session: u64,
     },
     /// The database file of a template or session, as it would be on a disk. Answered by [`Answer::File`].
@@ -111,11 +111,11 @@ pub enum Ask {
         /// The session.
         session: u64,
     },
-    /// How much is in use. Answered by [`Answer::Usage`].
+    /// Asks for the usage. Answered by [`Answer::Usage`].
     Usage,
 }
 
-/// What a template is made of.
+/// Contents of a template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Content {
     /// Statements.
@@ -124,7 +124,7 @@ pub enum Content {
     File(#[serde(with = "whole")] Arc<[u8]>),
 }
 
-/// What statements may do.
+/// Access rights of statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Access {
     /// Read.
@@ -135,7 +135,7 @@ pub enum Access {
     Define,
 }
 
-/// How much statements may take.
+/// Resource limits of statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Milliseconds of one statement.
@@ -155,11 +155,11 @@ pub struct Limits {
 pub struct Response {
     /// Of the request.
     pub id: u64,
-    /// What came of it.
+    /// Its answer.
     pub answer: Answer,
 }
 
-/// What comes of a request.
+/// Answers to requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// It is done.
@@ -168,15 +168,15 @@ pub enum Answer {
     Wrong(String),
     /// The template stands, or its content is broken.
     Prepared(Result<TemplateSize, String>),
-    /// What statements gave.
-    Ran(Ran),
-    /// Whether it was done; where not, nothing has changed.
+    /// Outcome of statements.
+    Ran(StepResult),
+    /// True if it was done; where not, nothing has changed.
     Rewound(bool),
     /// The rows of EXPLAIN QUERY PLAN: id, parent, detail.
     Explained(Result<Vec<PlanRow>, SqlError>),
     /// A database file.
     File(#[serde(with = "whole")] Arc<[u8]>),
-    /// How much is in use.
+    /// The usage.
     Usage(Usage),
 }
 
@@ -191,19 +191,19 @@ pub struct PlanRow {
     pub detail: String,
 }
 
-/// How large a template is.
+/// Size of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateSize {
     /// Bytes of its pages.
     pub bytes: u64,
 }
 
-/// What statements gave.
+/// Outcome of statements.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct StepResult {
     /// Of each statement that succeeded, in order.
     pub results: Vec<StatementResult>,
-    /// Why the next one did not.
+    /// Reason why the next one did not.
     pub error: Option<SqlError>,
     /// Certainly nothing has changed.
     pub pure: bool,
@@ -211,16 +211,16 @@ pub struct Ran {
     pub in_transaction: bool,
 }
 
-/// What one statement gave.
+/// Result of one statement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatementResult {
-    /// What was done, in the words of PostgreSQL's command tags.
+    /// Command tag, as PostgreSQL writes it.
     pub command: String,
     /// Names and declared types.
     pub columns: Vec<(String, String)>,
     /// Rows, up to the limits.
     pub rows: Vec<Vec<Value>>,
-    /// Whether there are more.
+    /// True if there are more.
     pub truncated: bool,
     /// Rows that it changed.
     pub affected: Option<u64>,
@@ -280,17 +280,17 @@ pub struct SqlError {
     pub code: String,
     /// SQLite's message.
     pub message: String,
-    /// Which statement, from 0.
+    /// Index of the statement, from 0.
     pub statement: u64,
     /// Bytes of the SQL before the place.
     pub offset: Option<u64>,
     /// Set where the session's limits or rules ended it.
-    pub cut: Option<Cut>,
+    pub cut: Option<CutReason>,
 }
 
-/// Which limit or rule ended a statement.
+/// Limit or rule that ended a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Cut {
+pub enum CutReason {
     /// It may not be done here.
     Refused,
     /// It took too long, or was interrupted.
@@ -303,7 +303,7 @@ pub enum Cut {
     Growth,
 }
 
-/// How much is in use.
+/// Resource usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Open sessions.

@@ -1,6 +1,6 @@
 //! The words of a statement, as far as they tell what it is.
 
-/// What a statement is, by its words.
+/// Kind of a statement, by its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// `SELECT`, `VALUES`.
@@ -17,7 +17,7 @@ pub enum Kind {
     Pragma,
     /// `VACUUM`.
     Vacuum {
-        /// Whether it writes a copy somewhere else.
+        /// True if it writes a copy somewhere else.
         into: bool,
     },
     /// Begins or ends a transaction or savepoint.
@@ -27,7 +27,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What the statement is.
+    /// Kind of the statement.
     #[must_use]
     pub fn of(sql: &str) -> Self {
         let mut words = Words::of(sql);
@@ -78,14 +78,14 @@ impl Kind {
         }
     }
 
-    /// Whether it changes rows, which it counts.
+    /// True if it changes rows, which it counts.
     #[must_use]
     pub fn changes_rows(&self) -> bool {
         matches!(self, Self::Insert | Self::Update | Self::Delete)
     }
 }
 
-/// Whether there is nothing but space, comments and semicolons.
+/// True if there is nothing but space, comments and semicolons.
 #[must_use]
 pub fn blank(sql: &str) -> bool {
     Words::of(sql).rest.is_empty()
@@ -124,7 +124,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What follows the first such mark; nothing where there is none.
+/// Text after the first such mark; nothing where there is none.
 fn after<'a>(text: &'a str, mark: &str) -> &'a str {
     text.find(mark).map_or("", |at| &text[at + mark.len()..])
 }

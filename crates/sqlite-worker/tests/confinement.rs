@@ -1,4 +1,4 @@
-//! What the process has given up, as the kernel tells.
+//! Tests of the confinement, as the kernel reports it.
 
 use std::fs;
 

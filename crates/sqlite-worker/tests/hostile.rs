@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use palestra_sqlite_worker::wire::{Access, Answer, Ask, Content, Cut, Limits, Value};
+use palestra_sqlite_worker::wire::{Access, Answer, Ask, Content, CutReason, Limits, Value};
 
 use crate::worker::{LIMITS, Worker};
 
@@ -23,32 +23,47 @@ fn worker() -> Worker {
 }
 
 #[test]
-fn what_takes_too_much_is_cut_off() {
+fn statements_that_take_too_much_are_cut_off() {
     let mut worker = worker();
     let endless = "WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n)";
     for (seq, (sql, cuts)) in [
-        (format!("{endless} SELECT count(*) FROM n"), &[Cut::Time][..]),
-        (format!("{endless} SELECT a FROM n ORDER BY a"), &[Cut::Time, Cut::Memory]),
-        (format!("{endless} SELECT group_concat(a) FROM n"), &[Cut::Time, Cut::Size]),
+        (format!("{endless} SELECT count(*) FROM n"), &[CutReason::Time][..]),
+        (format!("{endless} SELECT a FROM n ORDER BY a"), &[CutReason::Time, CutReason::Memory]),
+        (format!("{endless} SELECT group_concat(a) FROM n"), &[CutReason::Time, CutReason::Size]),
         ("SELECT count(*) FROM t, t, t, t, t, t".to_owned().replace("t, t", "t x1, t x2"), &[]),
-        ("SELECT count(*) FROM t a, t b, t c, t d, t e WHERE a.a + b.a = c.a * d.a - e.a".to_owned(), &[Cut::Time]),
-        ("SELECT DISTINCT a.b || b.b || c.b FROM t a, t b, t c ORDER BY 1 DESC".to_owned(), &[Cut::Time, Cut::Memory]),
-        ("SELECT zeroblob(1000000000)".to_owned(), &[Cut::Size]),
-        ("SELECT randomblob(1000000000)".to_owned(), &[Cut::Size]),
-        ("SELECT hex(zeroblob(900000))".to_owned(), &[Cut::Size]),
-        ("SELECT replace(hex(zeroblob(400000)), '0', 'long')".to_owned(), &[Cut::Size]),
-        (format!("SELECT {}1", "hex(zeroblob(400000)) || ".repeat(8)), &[Cut::Size]),
-        (format!("{endless} INSERT INTO t SELECT NULL, hex(zeroblob(1000)) FROM n"), &[Cut::Growth, Cut::Time]),
-        (format!("CREATE TABLE big AS {endless} SELECT hex(randomblob(40000)) FROM n"), &[Cut::Growth, Cut::Time]),
-        (format!("CREATE TEMP TABLE big AS {endless} SELECT hex(randomblob(40000)) FROM n"), &[Cut::Memory, Cut::Time]),
+        (
+            "SELECT count(*) FROM t a, t b, t c, t d, t e WHERE a.a + b.a = c.a * d.a - e.a".to_owned(),
+            &[CutReason::Time],
+        ),
+        (
+            "SELECT DISTINCT a.b || b.b || c.b FROM t a, t b, t c ORDER BY 1 DESC".to_owned(),
+            &[CutReason::Time, CutReason::Memory],
+        ),
+        ("SELECT zeroblob(1000000000)".to_owned(), &[CutReason::Size]),
+        ("SELECT randomblob(1000000000)".to_owned(), &[CutReason::Size]),
+        ("SELECT hex(zeroblob(900000))".to_owned(), &[CutReason::Size]),
+        ("SELECT replace(hex(zeroblob(400000)), '0', 'long')".to_owned(), &[CutReason::Size]),
+        (format!("SELECT {}1", "hex(zeroblob(400000)) || ".repeat(8)), &[CutReason::Size]),
+        (
+            format!("{endless} INSERT INTO t SELECT NULL, hex(zeroblob(1000)) FROM n"),
+            &[CutReason::Growth, CutReason::Time],
+        ),
+        (
+            format!("CREATE TABLE big AS {endless} SELECT hex(randomblob(40000)) FROM n"),
+            &[CutReason::Growth, CutReason::Time],
+        ),
+        (
+            format!("CREATE TEMP TABLE big AS {endless} SELECT hex(randomblob(40000)) FROM n"),
+            &[CutReason::Memory, CutReason::Time],
+        ),
         (format!("{endless} SELECT max(json_group_array(a)) OVER () FROM n"), &[]),
         (
             format!("{endless} SELECT json_group_array(hex(zeroblob(1000))) FROM n"),
-            &[Cut::Size, Cut::Memory, Cut::Time],
+            &[CutReason::Size, CutReason::Memory, CutReason::Time],
         ),
-        (format!("{endless} SELECT sum(a) OVER (ORDER BY a DESC) FROM n"), &[Cut::Memory, Cut::Time]),
-        (format!("SELECT {}", vec!["b LIKE '%x'"; 100].join(" + ") + " FROM t"), &[Cut::Refused]),
-        ("SELECT 1;".repeat(10_001), &[Cut::Size]),
+        (format!("{endless} SELECT sum(a) OVER (ORDER BY a DESC) FROM n"), &[CutReason::Memory, CutReason::Time]),
+        (format!("SELECT {}", vec!["b LIKE '%x'"; 100].join(" + ") + " FROM t"), &[CutReason::Refused]),
+        ("SELECT 1;".repeat(10_001), &[CutReason::Size]),
     ]
     .into_iter()
     .enumerate()
@@ -64,7 +79,7 @@ fn what_takes_too_much_is_cut_off() {
 }
 
 #[test]
-fn what_is_too_deep_or_too_wide_is_an_error() {
+fn too_deep_or_too_wide_statements_are_errors() {
     let mut worker = worker();
     let views: String =
         (1..=40).map(|level| format!("CREATE VIEW v{level} AS SELECT a.* FROM v{0} a, v{0} b;", level - 1)).collect();
@@ -162,7 +177,7 @@ fn an_interruption_ends_what_runs_and_nothing_else() {
     };
     let Answer::Ran(ran) = ended else { panic!("{ended:?}") };
     let error = ran.error.expect("interrupted");
-    assert_eq!((error.cut, error.statement), (Some(Cut::Time), 1));
+    assert_eq!((error.cut, error.statement), (Some(CutReason::Time), 1));
     assert_eq!(worker.value(3, 2, "SELECT count(*) FROM t"), Value::Integer(991));
     assert!(worker.rewind(3, 0));
 }

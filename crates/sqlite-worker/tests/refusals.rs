@@ -1,11 +1,11 @@
 //! Statements that want out of their database, or to change how it is kept: by whom each is refused, in which words, and that nothing of
 //! it is left.
 
-use palestra_sqlite_worker::wire::{Access, Answer, Ask, Cut, Ran, SqlError, Value};
+use palestra_sqlite_worker::wire::{Access, Answer, Ask, CutReason, SqlError, StepResult, Value};
 
 use crate::worker::Worker;
 
-/// Who refuses.
+/// Refusing party.
 #[derive(Debug, Clone, Copy)]
 enum By {
     /// Our rules, in words that begin so.
@@ -21,11 +21,19 @@ impl By {
     fn check(self, error: &SqlError, sql: &str) {
         match self {
             Rule(words) => {
-                assert_eq!((error.cut, error.code.as_str()), (Some(Cut::Refused), "SQLITE_AUTH"), "{sql}: {error:?}");
+                assert_eq!(
+                    (error.cut, error.code.as_str()),
+                    (Some(CutReason::Refused), "SQLITE_AUTH"),
+                    "{sql}: {error:?}"
+                );
                 assert!(error.message.starts_with(words), "{sql}: {error:?}");
             }
             Function(name) => {
-                assert_eq!((error.cut, error.code.as_str()), (Some(Cut::Refused), "SQLITE_ERROR"), "{sql}: {error:?}");
+                assert_eq!(
+                    (error.cut, error.code.as_str()),
+                    (Some(CutReason::Refused), "SQLITE_ERROR"),
+                    "{sql}: {error:?}"
+                );
                 assert!(
                     error.message.starts_with(&format!("the function {name}() is not allowed")),
                     "{sql}: {error:?}"
@@ -45,7 +53,7 @@ const EXTENSION: By = Function("load_extension");
 const UNSAFE: By = Sqlite("unsafe use of load_extension()");
 const VIRTUAL: By = Rule("virtual tables are not allowed");
 
-/// What is refused as it stands.
+/// Statements that are refused as they stand.
 const REFUSED: &[(By, &str)] = &[
     (ATTACH, "ATTACH '/etc/passwd' AS x"),
     (ATTACH, "ATTACH ':memory:' AS x"),
@@ -122,7 +130,7 @@ const REFUSED: &[(By, &str)] = &[
     (Sqlite("the text holds a zero byte"), "SELECT '\0'"),
 ];
 
-/// What may be made, and is refused where it is used.
+/// Objects that may be made, and are refused where they are used.
 const REFUSED_WHEN_USED: &[(By, &str, &str, &str)] = &[
     (UNSAFE, "CREATE VIEW v AS SELECT load_extension('x')", "SELECT * FROM v", "DROP VIEW v"),
     (
@@ -159,7 +167,7 @@ fn worker() -> Worker {
     worker
 }
 
-fn state(worker: &mut Worker, seq: u64) -> Ran {
+fn state(worker: &mut Worker, seq: u64) -> StepResult {
     let mut ran = worker.run(1, seq, STATE);
     assert_eq!(ran.error, None);
     ran.results[0].vm_steps = 0;
@@ -178,7 +186,7 @@ fn there_is_no_way_out() {
 }
 
 #[test]
-fn what_would_lead_out_may_be_made_and_not_used() {
+fn objects_that_lead_out_may_be_made_and_not_used() {
     let mut worker = worker();
     for (seq, (by, make, using, unmake)) in (1..).step_by(5).zip(REFUSED_WHEN_USED) {
         let before = state(&mut worker, seq);
@@ -202,13 +210,13 @@ fn no_setting_is_changed_by_asking_for_a_plan() {
         let ask = Ask::Explain { session: 1, sql: sql.clone(), parameters: Vec::new() };
         let Answer::Explained(Err(error)) = worker.ask(ask) else { panic!("{sql} has a plan") };
         assert_eq!(error.message, format!("PRAGMA {name} cannot be explained where it sets something"));
-        assert_eq!(error.cut, Some(Cut::Refused));
+        assert_eq!(error.cut, Some(CutReason::Refused));
     }
     assert_eq!(state(&mut worker, 3), before);
 }
 
 #[test]
-fn what_sets_or_counts_is_not_pure_and_what_reads_is() {
+fn settings_and_counters_are_not_pure_and_reads_are() {
     let mut worker = worker();
     for (seq, (sql, pure)) in (1..).zip([
         ("PRAGMA foreign_keys = OFF", false),
@@ -230,7 +238,7 @@ fn what_sets_or_counts_is_not_pure_and_what_reads_is() {
 }
 
 #[test]
-fn what_is_dropped_takes_its_statistics_along() {
+fn dropped_tables_take_their_statistics_along() {
     let mut worker = worker();
     let made =
         "CREATE TABLE d(a, b); CREATE INDEX i ON d(a); CREATE INDEX j ON d(b); INSERT INTO d VALUES (1, 2); ANALYZE";

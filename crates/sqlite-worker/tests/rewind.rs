@@ -8,7 +8,7 @@ use palestra_sqlite_worker::raw;
 use palestra_sqlite_worker::run::Step;
 use palestra_sqlite_worker::session::{Session, Settings};
 use palestra_sqlite_worker::template;
-use palestra_sqlite_worker::wire::{Access, Content, Ran};
+use palestra_sqlite_worker::wire::{Access, Content, StepResult};
 use proptest::prelude::*;
 
 use crate::worker::LIMITS;
@@ -84,7 +84,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 struct Played {
     table: Table,
     session: Session,
-    surviving: Vec<(u64, &'static str, Ran)>,
+    surviving: Vec<(u64, &'static str, StepResult)>,
 }
 
 impl Played {
@@ -122,7 +122,7 @@ fn fresh(table: &Table) -> Session {
     Session::open(table, settings, Arc::default()).expect("a session")
 }
 
-fn step(session: &mut Session, seq: u64, sql: &str) -> Ran {
+fn step(session: &mut Session, seq: u64, sql: &str) -> StepResult {
     let now_ms = 1_700_000_000_000 + i64::try_from(seq).expect("small") * 1_000;
     session.run(Step { seq, sql, parameters: &[], now_ms, may_change: true })
 }

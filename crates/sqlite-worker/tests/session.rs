@@ -1,6 +1,6 @@
 //! Sessions as the server sees them: isolation, marks, copies, answers.
 
-use palestra_sqlite_worker::wire::{Access, Answer, Ask, Content, Cut, Ran, Value};
+use palestra_sqlite_worker::wire::{Access, Answer, Ask, Content, CutReason, StepResult, Value};
 
 use crate::worker::{LIMITS, Worker};
 
@@ -130,7 +130,7 @@ fn a_copy_goes_its_own_way() {
 }
 
 #[test]
-fn what_may_be_done_follows_from_the_access() {
+fn statements_are_allowed_by_the_access() {
     let mut worker = shop(Access::Read);
     worker.open(2, "shop", Access::Write);
     worker.open(3, "shop", Access::Define);
@@ -159,7 +159,7 @@ fn what_may_be_done_follows_from_the_access() {
             let ran = worker.run(session, seq, sql);
             match ran.error {
                 None => assert!(allowed, "{sql} by {session}"),
-                Some(error) => assert_eq!((error.cut, allowed), (Some(Cut::Refused), false), "{sql}: {error:?}"),
+                Some(error) => assert_eq!((error.cut, allowed), (Some(CutReason::Refused), false), "{sql}: {error:?}"),
             }
         }
     }
@@ -253,7 +253,8 @@ fn nothing_is_left_of_closed_sessions() {
     let Answer::Usage(before) = worker.ask(Ask::Usage) else { panic!("no usage") };
     for session in 10..30 {
         worker.open(session, "shop", Access::Define);
-        let ran: Ran = worker.run(session, 1, "INSERT INTO sales SELECT 1, randomblob(2000) FROM items, items, items");
+        let ran: StepResult =
+            worker.run(session, 1, "INSERT INTO sales SELECT 1, randomblob(2000) FROM items, items, items");
         assert_eq!(ran.error, None);
         worker.run(session, 2, "BEGIN; CREATE TEMP TABLE t AS SELECT * FROM sales");
     }
@@ -299,7 +300,7 @@ fn many_sessions_at_once_each_keep_their_order() {
 }
 
 #[test]
-fn what_is_asked_of_a_copy_waits_until_it_is_there() {
+fn requests_to_a_copy_wait_until_it_is_there() {
     let mut worker = shop(Access::Write);
     let slow = "WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n LIMIT 300000) SELECT count(*) FROM n; DELETE FROM sales";
     let run = |session, sql: &str| Ask::Run { session, seq: 1, sql: sql.into(), parameters: Vec::new(), now_ms: 0 };

@@ -6,7 +6,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use palestra_sqlite_worker::wire::{Access, Answer, Ask, Content, Limits, Ran, Request, Response, SqlError, Value};
+use palestra_sqlite_worker::wire::{
+    Access, Answer, Ask, Content, Limits, Request, Response, SqlError, StepResult, Value,
+};
 
 pub(crate) const LIMITS: Limits =
     Limits { statement_ms: 2_000, rows_max: 1_000, bytes_max: 1 << 20, memory_max: 32 << 20, growth_max: 16 << 20 };
@@ -114,7 +116,7 @@ impl Worker {
         assert_eq!(opened, Answer::Done);
     }
 
-    pub(crate) fn run_with(&mut self, session: u64, seq: u64, sql: &str, parameters: Vec<Value>) -> Ran {
+    pub(crate) fn run_with(&mut self, session: u64, seq: u64, sql: &str, parameters: Vec<Value>) -> StepResult {
         let now_ms = 1_767_225_600_000 + i64::try_from(seq).expect("small") * 1_000;
         match self.ask(Ask::Run { session, seq, sql: sql.to_owned(), parameters, now_ms }) {
             Answer::Ran(ran) => ran,
@@ -122,7 +124,7 @@ impl Worker {
         }
     }
 
-    pub(crate) fn run(&mut self, session: u64, seq: u64, sql: &str) -> Ran {
+    pub(crate) fn run(&mut self, session: u64, seq: u64, sql: &str) -> StepResult {
         self.run_with(session, seq, sql, Vec::new())
     }
 

@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for Reader {
 /// Characters of a name that are shown.
 const SHOWN_MAX: usize = 100;
 
-/// Whether both say the same.
+/// True if both say the same.
 pub fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_one_meaning_is_read_as_by_any_reader() {
+    fn unambiguous_json_is_read_as_by_any_reader() {
         for text in [
             "null",
             "true",

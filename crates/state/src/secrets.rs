@@ -9,7 +9,7 @@ use sha2::Sha256;
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
 
-/// What the hidden values of an episode follow from. Its text form never shows the key.
+/// Source of the hidden values of an episode. Its text form never shows the key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Secrets {
     /// A key that nobody but the server knows, made for one episode and shared by what goes on from it: forks and restored snapshots.
@@ -57,7 +57,7 @@ impl Secrets {
         }
     }
 
-    /// What was stored with an episode: the key, or, where there is none, the episode's seed.
+    /// Secrets stored with an episode: the key, or, where there is none, the episode's seed.
     ///
     /// # Errors
     /// When the text is no key. The error does not repeat it.

@@ -1,4 +1,4 @@
-//! What the tests of every package share: the one way to say that a test was not tried, and the place of outside data.
+//! Support of the tests of every package: the one way to say that a test was not tried, and the place of outside data.
 
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -6,10 +6,10 @@ pub mod postgres;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// What a test needs that reads files of [`data`], in the words that `scripts/test` knows it by.
+/// Requirement of a test that reads files of [`data`], in the words that `scripts/test` knows it by.
 pub const DATA: &str = "the data folder (PALESTRA_SHARED_DATA)";
 
-/// What a test needs that reads real weights, in the words that `scripts/test` knows it by.
+/// Requirement of a test that reads real weights, in the words that `scripts/test` knows it by.
 pub const WEIGHTS: &str = "the weights of a real model (PALESTRA_SMOLLM2)";
 
 /// Says that the running test returns without having tried anything, or leaves out a part, since `needs` is not there:

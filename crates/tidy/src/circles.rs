@@ -55,12 +55,12 @@ fn circles_below(parent: &Module, edges: &BTreeMap<(String, String), String>) ->
     found
 }
 
-/// What a module names.
+/// Names in a module.
 #[derive(Default)]
 struct Found {
     /// As they are written, but for `use` trees, which are unfolded.
     paths: Vec<Vec<String>>,
-    /// What it exports from elsewhere, by the name that it gets.
+    /// Exports from elsewhere, by the name that each gets.
     reexports: BTreeMap<String, Vec<String>>,
     /// Modules inside it that are for tests alone.
     tests: BTreeSet<String>,

@@ -13,13 +13,31 @@ use std::path::{Path, PathBuf};
 
 /// Lines beyond which a file is mentioned; a long table is better than shredded code, so it does not fail.
 const FILE_LINES: usize = 400;
-/// What a statement of SQL begins with, as it stands in a string.
+/// First words of SQL statements, as they stand in a string.
 const SQL: &[&str] =
     &["SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM ", "CREATE TABLE ", "BEGIN IMMEDIATE", "PRAGMA "];
 /// Words by which a file says nothing of what it holds, alone or at the beginning.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "helper", "common", "manager", "misc"];
 /// A word that says nothing alone: what follows it may (`base_conversion`).
 const EMPTY_ALONE: &str = "base";
+/// Words with which a doc comment asks instead of stating.
+const QUESTION_WORDS: &[&str] = &["What", "How", "Whether", "Who", "Whom", "Whose"];
+/// Sources whose doc comments are not held to [`QUESTION_WORDS`] yet.
+const QUESTIONS_ALLOWED: &[&str] = &[
+    "src/",
+    "tests/",
+    "crates/auth/",
+    "crates/catalog/",
+    "crates/client/",
+    "crates/environment/",
+    "crates/families/",
+    "crates/jobs/",
+    "crates/protocol/",
+    "crates/session/",
+    "crates/store/",
+    "crates/trainer/src/worker/",
+    "crates/worker/",
+];
 
 struct Source {
     /// Below the root, with forward slashes.
@@ -249,6 +267,30 @@ fn every_file_says_what_it_is() {
             eprintln!("warning: {} has {lines} lines without its tests", source.path);
         }
     }
+}
+
+#[test]
+fn doc_comments_state_and_do_not_ask() {
+    let asks = |line: &str| {
+        let line = line.trim_start();
+        let text = line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! "));
+        text.and_then(|text| text.split([' ', ',', ':']).next()).is_some_and(|word| QUESTION_WORDS.contains(&word))
+    };
+    let goes_on = |line: &str| ["/// ", "//! "].iter().any(|mark| line.trim_start().starts_with(mark));
+    let mut questions = Vec::new();
+    for source in sources_of_all(&["src", "tests", "benches", "examples", "build.rs"]) {
+        if QUESTIONS_ALLOWED.iter().any(|allowed| source.path.starts_with(allowed)) {
+            continue;
+        }
+        let mut before = "";
+        for (index, line) in source.text.lines().enumerate() {
+            if asks(line) && !goes_on(before) {
+                questions.push(format!("{}:{}: {}", source.path, index + 1, line.trim()));
+            }
+            before = line;
+        }
+    }
+    assert_none(&questions, "a doc comment begins with a noun or a verb in the third person");
 }
 
 #[test]

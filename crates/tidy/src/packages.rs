@@ -63,7 +63,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
 /// Packages in which environments and their judges live: they get what they need as arguments.
 pub(crate) const ENVIRONMENTS: &[&str] =
     &["environment", "puzzles", "families", "apps", "workbench", "sandbox", "sql", "sqlite-worker"];
-/// What they must not reach by any path: store, configuration, HTTP.
+/// Packages that they must not reach by any path: store, configuration, HTTP.
 const OUT_OF_REACH: &[&str] = &[
     "palestra",
     "palestra-store",
@@ -137,7 +137,7 @@ fn short(name: &str) -> Option<String> {
     if name == "palestra" { Some(String::new()) } else { name.strip_prefix("palestra-").map(str::to_owned) }
 }
 
-/// What is not as [`PACKAGES`] says.
+/// Deviations from [`PACKAGES`].
 pub(crate) fn strays(workspace: &Workspace) -> Vec<String> {
     let known: BTreeMap<&str, &[&str]> = PACKAGES.iter().copied().collect();
     let mut strays = Vec::new();

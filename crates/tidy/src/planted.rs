@@ -74,7 +74,7 @@ fn parents_and_children_ways_in_one_direction_and_tests_are_no_circles() {
     assert_eq!(circles_of(&tested), Vec::<String>::new());
 }
 
-/// What Cargo would say of the packages of the list, each with what it may depend on, and of `more`.
+/// Workspace with the packages of the list, each with the packages that it may depend on, and with `more`.
 fn planted(more: &[(&str, &str)]) -> Workspace {
     let long = |name: &str| if name.is_empty() { "palestra".to_owned() } else { format!("palestra-{name}") };
     let mut edges: Vec<(String, String)> =

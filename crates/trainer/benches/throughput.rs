@@ -1,4 +1,4 @@
-//! What an update and a sampled token cost, without environments: the trainer's own pieces at fixed shapes.
+//! Benchmark of one update and of one sampled token, without environments: the trainer's own pieces at fixed shapes.
 //!
 //! `throughput FOLDER` writes its models below FOLDER, so that other programs can begin with the same weights, says `ready`, and
 //! then reads one request per line, `SHAPE WORK COUNT`: SHAPE is `small` or `large`, WORK is `train` (COUNT updates) or `sample`
@@ -16,7 +16,7 @@ use palestra_trainer::failure::TrainerError;
 use palestra_trainer::model::{Transformer, TransformerConfig, save_folder};
 use palestra_trainer::optimizer::AdamW;
 use palestra_trainer::passes::Passes;
-use palestra_trainer::sampling::{Ask, Sampler, Slot};
+use palestra_trainer::sampling::{SampleRequest, Sampler, Slot};
 use palestra_trainer::tokenizer::BYTE_VOCABULARY;
 use serde_json::{Value, json};
 
@@ -49,25 +49,25 @@ fn config(shape: &str) -> Option<TransformerConfig> {
 
 /// A batch that both programs make alike.
 fn tokens(vocabulary: usize, columns: usize, seed: u64) -> Vec<i64> {
-    let token = |place: u64| (place * 7_919 + seed * 104_729) % 65_521 % vocabulary as u64;
-    (0..(ROWS * columns) as u64).map(|place| token(place) as i64).collect()
+    let token = |position: u64| (position * 7_919 + seed * 104_729) % 65_521 % vocabulary as u64;
+    (0..(ROWS * columns) as u64).map(|position| token(position) as i64).collect()
 }
 
 /// The log-probabilities of all tokens but the first of each row.
-fn said(model: &Transformer, rows: &[&[i64]]) -> Tensor<1> {
+fn log_probs(model: &Transformer, rows: &[&[i64]]) -> Tensor<1> {
     let device = model.device();
     let whole = rows.concat();
-    let foretold: Vec<i64> = (0..whole.len())
-        .filter(|place| !(place + 1).is_multiple_of(TRAINED_TOKENS))
-        .map(|place| place as i64)
+    let positions: Vec<i64> = (0..whole.len())
+        .filter(|position| !(position + 1).is_multiple_of(TRAINED_TOKENS))
+        .map(|position| position as i64)
         .collect();
-    let targets: Vec<i64> = foretold.iter().map(|place| whole[*place as usize + 1]).collect();
+    let targets: Vec<i64> = positions.iter().map(|position| whole[*position as usize + 1]).collect();
     let integers = |values: Vec<i64>| {
         let count = values.len();
         Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &device)
     };
     let tokens = Tensor::<2, Int>::from_data(TensorData::new(whole, [rows.len(), TRAINED_TOKENS]), &device);
-    model.target_log_probs(model.states(tokens), integers(foretold), integers(targets), 1.0)
+    model.target_log_probs(model.states(tokens), integers(positions), integers(targets), 1.0)
 }
 
 /// One shape, trained and sampled from.
@@ -99,7 +99,7 @@ impl Work {
             let rows: Vec<&[i64]> = batch.chunks(TRAINED_TOKENS).collect();
             let passes = Passes::new(&[TRAINED_TOKENS; ROWS], plan.micro_batch_tokens, &device);
             let (mut gradients, losses) = passes.learn(&self.model, &device, |model, pass| {
-                let loss = said(model, &pass.rows.iter().map(|row| rows[*row]).collect::<Vec<_>>()).sum().neg()
+                let loss = log_probs(model, &pass.rows.iter().map(|row| rows[*row]).collect::<Vec<_>>()).sum().neg()
                     / learnt as f64;
                 let number = loss.clone().into_scalar::<f64>();
                 Ok((loss, number))
@@ -118,10 +118,10 @@ impl Work {
             let batch = tokens(self.model.config().vocab_size, PROMPT_TOKENS, seed);
             let prompts: Vec<u32> = batch.into_iter().map(|token| token as u32).collect();
             let slots = (0..ROWS).map(|_| self.open()).collect::<Result<Vec<_>, _>>()?;
-            let asks: Vec<Ask<'_>> = slots
+            let requests: Vec<SampleRequest<'_>> = slots
                 .iter()
                 .zip(prompts.chunks(PROMPT_TOKENS))
-                .map(|(&slot, tokens)| Ask {
+                .map(|(&slot, tokens)| SampleRequest {
                     slot,
                     tokens,
                     max_tokens: ANSWER_TOKENS,
@@ -130,7 +130,7 @@ impl Work {
                     stops: &[],
                 })
                 .collect();
-            sampled += self.sampler.answer(&asks)?.iter().map(|answer| answer.tokens.len()).sum::<usize>();
+            sampled += self.sampler.answer(&requests)?.iter().map(|answer| answer.tokens.len()).sum::<usize>();
             slots.into_iter().for_each(|slot| self.sampler.close(slot));
         }
         Ok(json!({"tokens": sampled}))

@@ -35,7 +35,7 @@ const COLOURS: [RGBColor; 7] = [
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What it is called in the legend.
+    /// Name in the legend.
     pub name: String,
     /// Update and value, in the order of updates. A value that is not finite interrupts the line.
     pub points: Vec<(f64, f64)>,

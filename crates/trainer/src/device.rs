@@ -7,7 +7,7 @@ use burn::tensor::Device;
 
 use crate::failure::TrainerError;
 
-/// Which device a person asked for.
+/// Device that a person asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Choice {
     /// The processor.
@@ -35,7 +35,7 @@ pub struct Opened {
     pub device: Device,
     /// For people.
     pub name: String,
-    /// Whether it is a graphics processor, or an adapter that stands for one in a test.
+    /// True if it is a graphics processor, or an adapter that stands for one in a test.
     pub is_gpu: bool,
 }
 
@@ -54,21 +54,21 @@ pub fn open(choice: Choice, allow_software_adapter: bool) -> Result<Opened, Trai
     }
 }
 
-/// Whether a device is the processor, with or without autodiff.
+/// True if a device is the processor, with or without autodiff.
 #[must_use]
 pub fn is_processor(device: &Device) -> bool {
     *device == Device::flex()
 }
 
 impl Opened {
-    /// Memory of the device that is free now, in bytes; none where it cannot be told.
+    /// Memory of the device that is free now, in bytes; none where it is unknown.
     #[must_use]
     pub fn free_memory_bytes(&self) -> Option<u64> {
         if self.is_gpu { graphics::free_memory_bytes() } else { free_main_memory_bytes() }
     }
 }
 
-/// What the system could still give out, within the bounds of this process's control group.
+/// Memory that the system could still give out, within the bounds of this process's control group.
 fn free_main_memory_bytes() -> Option<u64> {
     let available = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_bytes(&text));
     let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
@@ -168,12 +168,12 @@ mod graphics {
             })
             .collect();
         if free.is_empty() {
-            let told = std::process::Command::new("nvidia-smi")
+            let output = std::process::Command::new("nvidia-smi")
                 .args(["--query-gpu=memory.free", "--format=csv,noheader,nounits"])
                 .stdin(std::process::Stdio::null())
                 .output()
                 .ok()?;
-            let text = String::from_utf8(told.stdout).ok()?;
+            let text = String::from_utf8(output.stdout).ok()?;
             let mebibytes = text.lines().filter_map(|line| line.trim().parse::<u64>().ok());
             free.extend(mebibytes.map(|free| free << 20));
         }
@@ -184,7 +184,7 @@ mod graphics {
     }
 }
 
-/// Whether an adapter of this name is software that pretends to be a graphics processor.
+/// True if an adapter of this name is software that pretends to be a graphics processor.
 #[cfg(any(test, feature = "gpu", feature = "cuda", feature = "wgpu"))]
 fn is_software(name: &str) -> bool {
     const NAMES: [&str; 5] = ["llvmpipe", "lavapipe", "softpipe", "swiftshader", "microsoft basic render"];

@@ -5,10 +5,10 @@ use std::io;
 use palestra_client::{ClientError, LeaseError};
 use palestra_protocol::job::JobError;
 
-/// Faults of a data set that are told; the rest is counted.
+/// Faults of a data set that are listed; the rest is counted.
 const FAULTS_TOLD_MAX: usize = 1_000;
 
-/// Why something could not be done.
+/// Errors of the trainer.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainerError {
     /// The job asks for something that cannot be.
@@ -37,7 +37,7 @@ pub enum TrainerError {
     /// A number became infinite or none.
     #[error("{tensor} is not finite any more: the last checkpoint is kept; lower the learning rate or grad_norm_max")]
     NotFinite {
-        /// Which tensor.
+        /// The tensor.
         tensor: String,
     },
     /// Too many episodes failed for reasons of the environment.
@@ -57,7 +57,7 @@ pub enum TrainerError {
     Io {
         /// Which, and what was tried.
         what: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// A fault of the trainer itself.
@@ -73,7 +73,7 @@ fn told(faults: &[(u64, String)]) -> String {
     format!("{} broken lines, correct each:\n{}{more}", faults.len(), lines.join("\n"))
 }
 
-/// Whether the words of a device or its driver say that memory ran out.
+/// True if the words of a device or its driver say that memory ran out.
 #[must_use]
 pub fn lacks_memory(text: &str) -> bool {
     const WORDS: [&str; 4] = ["out of memory", "outofmemory", "out of device memory", "allocate buffer of size"];
@@ -83,7 +83,7 @@ pub fn lacks_memory(text: &str) -> bool {
 }
 
 impl TrainerError {
-    /// What a device says that failed: a lack of memory, or that it cannot be used.
+    /// Error of a device that failed: a lack of memory, or that it cannot be used.
     #[must_use]
     pub fn device(text: String) -> Self {
         if lacks_memory(&text) { Self::OutOfMemory(text) } else { Self::Device(text) }
@@ -95,7 +95,7 @@ impl TrainerError {
         move |source| Self::Io { what, source }
     }
 
-    /// As the queue is told.
+    /// As the queue reads it.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl TrainerError {
         }
     }
 
-    /// Whether another attempt could end otherwise.
+    /// True if another attempt could end otherwise.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
@@ -123,7 +123,7 @@ impl TrainerError {
         }
     }
 
-    /// As the queue is told.
+    /// As the queue reads it.
     #[must_use]
     pub fn to_job_error(&self) -> JobError {
         const DETAIL_BYTES_MAX: usize = 20_000;
@@ -146,7 +146,7 @@ impl From<LeaseError> for TrainerError {
     }
 }
 
-/// Whether the server refuses what the job asks for, now and later.
+/// True if the server refuses what the job asks for, now and later.
 fn refuses(error: &ClientError) -> bool {
     matches!(error, ClientError::Problem(problem) if matches!(problem.status, 400 | 403 | 404 | 422))
 }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_refuses_is_a_bad_spec_and_is_not_tried_again() {
+    fn refusals_of_the_server_are_bad_specs_and_not_tried_again() {
         let seen = |code| {
             let error = TrainerError::from(ClientError::from(Problem::new(code, "no environment \"a/b\"")));
             assert!(error.to_string().contains("a/b"), "{error}");

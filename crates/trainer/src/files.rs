@@ -14,7 +14,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::failure::TrainerError;
 use crate::reporter::Reporter;
 
-/// How often a file may come broken, or not be readable for the server, before it is given up.
+/// Number of times that a file may come broken, or not be readable for the server, before it is given up.
 const BROKEN_MAX: u32 = 2;
 
 /// Brings files, with the credential of a job.
@@ -25,7 +25,7 @@ pub struct Files {
     pub reporter: Reporter,
     /// Where an attempt works.
     pub folder: PathBuf,
-    /// From where `file:` policies may be loaded.
+    /// Folder from which `file:` policies may be loaded.
     pub models: Vec<PathBuf>,
 }
 
@@ -204,7 +204,7 @@ fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
-/// Whether a download failed because the server is away, and not because of what it sends.
+/// True if a download failed because the server is away, and not because of what it sends.
 fn is_away(error: &ClientError, arrived_bytes: u64) -> bool {
     let unreadable = matches!(error, ClientError::Problem(problem) if problem.status == 500);
     error.may_pass() && !unreadable && arrived_bytes == 0

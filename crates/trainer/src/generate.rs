@@ -8,16 +8,16 @@ use serde_json::json;
 use crate::chat::ChatFormat;
 use crate::device::{self, Choice};
 use crate::failure::TrainerError;
-use crate::sampling::{Ask, Sampler};
+use crate::sampling::{SampleRequest, Sampler};
 use crate::train::start;
 
-/// What to answer, and with what.
+/// Prompt and model to generate with.
 #[derive(Debug, Clone, Args)]
 pub struct Arguments {
     /// A folder in the Hugging Face layout, or a GGUF file.
     #[arg(long)]
     pub model: PathBuf,
-    /// What a user says.
+    /// Text of the user.
     #[arg(long)]
     pub prompt: String,
     /// Most tokens of the answer.
@@ -29,7 +29,7 @@ pub struct Arguments {
     /// Of the randomness.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// On what it computes.
+    /// Device of the computation.
     #[arg(long, value_enum, default_value_t = Choice::Cpu)]
     pub device: Choice,
 }
@@ -45,7 +45,7 @@ pub fn generate(arguments: &Arguments) -> Result<String, TrainerError> {
     let prompt = chat.prompt(&[json!({"role": "user", "content": arguments.prompt})], &[])?;
     let mut sampler = Sampler::new(model, 1, prompt.len() + arguments.max_tokens, arguments.seed);
     let slot = sampler.open(0).ok_or_else(|| TrainerError::Internal("no slot".to_owned()))?;
-    let ask = Ask {
+    let request = SampleRequest {
         slot,
         tokens: &prompt,
         max_tokens: arguments.max_tokens,
@@ -53,7 +53,7 @@ pub fn generate(arguments: &Arguments) -> Result<String, TrainerError> {
         top_p: 1.0,
         stops: chat.stops(),
     };
-    let answers = sampler.answer(&[ask])?;
+    let answers = sampler.answer(&[request])?;
     let tokens = answers.first().map(|answer| answer.tokens.as_slice()).unwrap_or_default();
     let text: Vec<u32> = tokens.iter().copied().filter(|token| !chat.stops().contains(token)).collect();
     Ok(tokenizer.decode(&text))

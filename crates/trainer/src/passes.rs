@@ -24,7 +24,7 @@ const SUMS_BYTES_MAX: usize = 1 << 30;
 #[derive(Debug)]
 pub struct Passes {
     cut: Vec<Packed>,
-    /// How many may go at once.
+    /// Number of passes at once.
     at_once: usize,
 }
 
@@ -43,7 +43,7 @@ impl Passes {
         Self { cut, at_once: cores.min(fitting).max(1) }
     }
 
-    /// What each pass answers, in their order. For models without autodiff.
+    /// Results of all passes, in their order. For models without autodiff.
     ///
     /// # Errors
     /// That of a pass; the others are not begun then.
@@ -65,7 +65,7 @@ impl Passes {
         device: &Device,
         loss: impl Fn(&M, &Packed) -> Result<(Tensor<1>, T), TrainerError> + Sync,
     ) -> Result<(Gradients, Vec<T>), TrainerError> {
-        // Which passes are summed together hangs on the model and their number alone, as does the order of the sums: rounding is the
+        // Which passes are summed together depends on the model and their number alone, as does the order of the sums: rounding is the
         // same wherever it runs.
         let elements: usize = trainable_shapes(model).values().map(|shape| shape.iter().product::<usize>()).sum();
         let fitting = SUMS_BYTES_MAX / (size_of::<f32>() * elements.max(1));
@@ -82,9 +82,9 @@ impl Passes {
             Ok((gradients, answers))
         })?;
         let (mut gradients, mut answers) = (Gradients::new(), Vec::with_capacity(self.cut.len()));
-        for (part, said) in learnt {
+        for (part, output) in learnt {
             gradients.merge(part);
-            answers.extend(said);
+            answers.extend(output);
         }
         Ok((gradients, answers))
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     /// The sum of the log-probabilities of each row's second half.
-    fn said(model: &Transformer, rows: &[Vec<i64>], pass: &Packed) -> Tensor<1> {
+    fn output(model: &Transformer, rows: &[Vec<i64>], pass: &Packed) -> Tensor<1> {
         let device = model.device();
         let (mut tokens, mut places, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for (line, row) in pass.rows.iter().enumerate() {
@@ -163,9 +163,9 @@ mod tests {
     fn learn(passes: &Passes, model: &Transformer) -> (Vec<(String, Vec<f32>)>, Vec<f32>) {
         let rows = rows();
         let learnt = passes.learn(model, &model.device(), |model, pass| {
-            let said = said(model, &rows, pass);
-            let number: f32 = said.clone().into_scalar();
-            Ok((said.neg(), number))
+            let output = output(model, &rows, pass);
+            let number: f32 = output.clone().into_scalar();
+            Ok((output.neg(), number))
         });
         let (gradients, answers) = learnt.unwrap();
         let tensor = |path: &str| gradients.get(path).unwrap().to_data().try_to_vec::<f32>().unwrap();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_frozen_stays_frozen() {
+    fn frozen_parameters_stay_frozen() {
         let lora = Lora { rank: 2, alpha: 4.0, targets: vec![LoraTarget::QProj, LoraTarget::DownProj] };
         let model = adapt(model(), &lora, 3);
         let (gradients, _) = learn(&cut(200, 3), &model);

@@ -10,36 +10,36 @@ fn run(arguments: &[&str]) -> Output {
         .expect("the program starts")
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 #[test]
 fn it_says_what_it_computes_on_and_why_not() {
     let output = run(&["devices"]);
-    assert!(output.status.success(), "{}", said(&output));
-    let said = said(&output);
-    assert!(said.contains("cpu: cpu ("), "{said}");
-    assert!(said.contains("gpu: "), "a missing device is named with its reason: {said}");
+    assert!(output.status.success(), "{}", output_text(&output));
+    let output_text = output_text(&output);
+    assert!(output_text.contains("cpu: cpu ("), "{output_text}");
+    assert!(output_text.contains("gpu: "), "a missing device is named with its reason: {output_text}");
 }
 
 #[test]
 fn a_model_that_is_not_there_is_named() {
     let output = run(&["generate", "--model", "/nowhere/model.gguf", "--prompt", "x"]);
     assert!(!output.status.success());
-    assert!(said(&output).contains("/nowhere/model.gguf"), "{}", said(&output));
+    assert!(output_text(&output).contains("/nowhere/model.gguf"), "{}", output_text(&output));
 }
 
 #[test]
 fn a_worker_without_a_key_says_which_one_it_needs() {
     let output = run(&["work", "--url", "http://127.0.0.1:9"]);
     assert!(!output.status.success());
-    assert!(said(&output).contains("--key"), "{}", said(&output));
+    assert!(output_text(&output).contains("--key"), "{}", output_text(&output));
 }
 
 #[test]
 fn an_attempt_without_a_lease_ends() {
     let output = run(&["attempt", "--url", "http://127.0.0.1:9", "--key", "k"]);
     assert!(!output.status.success());
-    assert!(said(&output).contains("no lease came"), "{}", said(&output));
+    assert!(output_text(&output).contains("no lease came"), "{}", output_text(&output));
 }

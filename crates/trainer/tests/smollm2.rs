@@ -64,18 +64,18 @@ fn ask(model: Transformer, chat: &ChatFormat) -> (Vec<u32>, Vec<u32>) {
     (prompt, answer)
 }
 
-/// An example as tokens, and the places of its answer.
+/// An example as tokens, and the positions of its answer.
 struct Example {
     tokens: Vec<u32>,
-    places: Vec<usize>,
+    positions: Vec<usize>,
 }
 
 fn examples(chat: &ChatFormat) -> Vec<Example> {
     let example = |(question, answer): (&str, &str)| {
         let messages = [json!({"role": "user", "content": question}), json!({"role": "assistant", "content": answer})];
         let (tokens, learnt) = chat.example(&messages, &[]).unwrap();
-        let places = (1..tokens.len()).filter(|place| learnt[*place]).collect();
-        Example { tokens, places }
+        let positions = (1..tokens.len()).filter(|position| learnt[*position]).collect();
+        Example { tokens, positions }
     };
     FACTS.into_iter().map(example).collect()
 }
@@ -84,20 +84,20 @@ fn examples(chat: &ChatFormat) -> Vec<Example> {
 fn loss(model: &Transformer, examples: &[Example]) -> Tensor<1> {
     let device = model.device();
     let time = examples.iter().map(|example| example.tokens.len()).max().unwrap();
-    let (mut padded, mut places, mut targets) = (vec![0_i64; examples.len() * time], Vec::new(), Vec::new());
+    let (mut padded, mut positions, mut targets) = (vec![0_i64; examples.len() * time], Vec::new(), Vec::new());
     for (row, example) in examples.iter().enumerate() {
         for (to, token) in padded[row * time..].iter_mut().zip(&example.tokens) {
             *to = i64::from(*token);
         }
-        for place in &example.places {
-            places.push((row * time + place - 1) as i64);
-            targets.push(i64::from(example.tokens[*place]));
+        for position in &example.positions {
+            positions.push((row * time + position - 1) as i64);
+            targets.push(i64::from(example.tokens[*position]));
         }
     }
-    let count = places.len();
+    let count = positions.len();
     let tokens = Tensor::<2, Int>::from_data(TensorData::new(padded, [examples.len(), time]), &device);
     let integers = |values: Vec<i64>| Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &device);
-    model.target_log_probs(model.states(tokens), integers(places), integers(targets), 1.0).mean().neg()
+    model.target_log_probs(model.states(tokens), integers(positions), integers(targets), 1.0).mean().neg()
 }
 
 /// Trains the low-rank parts; answers the loss before each update and after the last.
@@ -170,8 +170,8 @@ fn it_answers_learns_through_low_rank_parts_and_is_saved() {
     let loaded = began.elapsed();
     let chat = ChatFormat::new(&tokenizer).unwrap();
     let (_, answer) = ask(model.valid(), &chat);
-    let said = tokenizer.decode(&answer);
-    assert!(said.contains("Paris"), "{said}");
+    let text = tokenizer.decode(&answer);
+    assert!(text.contains("Paris"), "{text}");
 
     let targets = vec![LoraTarget::QProj, LoraTarget::VProj];
     let adapted = adapt(model, &Lora { rank: 8, alpha: 16.0, targets }, 1);

@@ -22,7 +22,7 @@ use shared::greedy;
 const TEXT_TOKENS: usize = 24;
 const PROMPT_TOKENS: usize = 6;
 const ANSWER_TOKENS: usize = 24;
-/// How far logits of weights that were saved and read may lie from those before.
+/// Largest difference between logits of weights that were saved and read and those before.
 const LOGIT_DIFFERENCE_MAX: f32 = 1e-4;
 
 /// Texts whose tokens both sides have to agree on.
@@ -124,7 +124,7 @@ fn write(folder: &Path, model: &Transformer, seed: u64) {
     std::fs::write(folder.join("expected.json"), expected.to_string()).unwrap();
 }
 
-/// What the trainer reads from a folder answers as what it saved there.
+/// Asserts that the trainer answers alike from a folder that it reads and the model that it saved there.
 fn assert_read_back(folder: &Path) {
     let expected: Value =
         serde_json::from_str(&std::fs::read_to_string(folder.join("expected.json")).unwrap()).unwrap();

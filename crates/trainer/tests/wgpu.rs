@@ -14,14 +14,14 @@ use palestra_trainer::optimizer::{AdamW, Gradients};
 
 use shared::greedy;
 
-/// How far sums of some dozen products of numbers up to 1 may lie apart.
+/// Largest difference between sums of some dozen products of numbers up to 1.
 const PRODUCT_DIFFERENCE_MAX: f32 = 1e-4;
-/// How far logits, losses and log-probabilities may.
+/// Largest difference between logits, losses and log-probabilities.
 const LOGIT_DIFFERENCE_MAX: f32 = 1e-3;
-/// How far a gradient may, beside the largest of its tensor.
+/// Largest difference between gradients, beside the largest of its tensor.
 const GRADIENT_DIFFERENCE_MAX: f32 = 1e-3;
-/// How far a weight may after an update at this rate. Epsilon is large, so that an update hangs smoothly on its gradient and not
-/// on the sign of one that is nearly 0.
+/// Largest difference between weights after an update at this rate. Epsilon is large, so that an update hangs smoothly on its
+/// gradient and not on the sign of one that is nearly 0.
 const WEIGHT_DIFFERENCE_MAX: f32 = 1e-4;
 const RATE: f64 = 1e-2;
 const EPSILON: f64 = 1e-2;
@@ -41,8 +41,8 @@ fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 
 fn assert_near(found: &[f32], expected: &[f32], most: f32, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
-    for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
-        assert!((found - expected).abs() <= most, "{what}, place {place}: {found} and {expected}");
+    for (position, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert!((found - expected).abs() <= most, "{what}, place {position}: {found} and {expected}");
     }
 }
 
@@ -62,8 +62,8 @@ fn model(device: &Device) -> Transformer {
         let shape = data.shape().as_slice().to_vec();
         let inputs = shape.last().copied().unwrap_or(1) as f64;
         let (centre, scale) = if name.ends_with("norm.weight") { (1.0, 0.3) } else { (0.0, (2.0 / inputs).sqrt()) };
-        let value = |place: usize| centre + scale * (place as f64 * 1.7 + seed as f64 * 0.9).sin();
-        let values: Vec<f32> = (0..data.num_elements()).map(|place| value(place) as f32).collect();
+        let value = |position: usize| centre + scale * (position as f64 * 1.7 + seed as f64 * 0.9).sin();
+        let values: Vec<f32> = (0..data.num_elements()).map(|position| value(position) as f32).collect();
         (name, TensorData::new(values, shape))
     });
     let weights = weights.collect();
@@ -78,16 +78,16 @@ fn text(device: &Device) -> Tensor<2, Int> {
 /// Mean negative log-probability of the tokens that follow the first of each row.
 fn loss(model: &Transformer) -> Tensor<1> {
     let device = model.device();
-    let (mut places, mut targets) = (Vec::new(), Vec::new());
+    let (mut positions, mut targets) = (Vec::new(), Vec::new());
     for (row, tokens) in TEXT.iter().enumerate() {
-        for (place, token) in tokens.iter().enumerate().skip(1) {
-            places.push((row * tokens.len() + place - 1) as i64);
+        for (position, token) in tokens.iter().enumerate().skip(1) {
+            positions.push((row * tokens.len() + position - 1) as i64);
             targets.push(*token);
         }
     }
-    let count = places.len();
+    let count = positions.len();
     let integers = |values: Vec<i64>| Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &device);
-    let (logs, entropies) = model.log_probs(model.states(text(&device)), integers(places), integers(targets), 0.8);
+    let (logs, entropies) = model.log_probs(model.states(text(&device)), integers(positions), integers(targets), 0.8);
     logs.mean().neg() - entropies.mean().mul_scalar(0.1)
 }
 

@@ -1,4 +1,4 @@
-//! What a family of work is: rows of tasks, places to act in, and judges that look at evidence which was stored by digest.
+//! Traits of a family of work: rows of tasks, workspaces, and judges of evidence that is stored by digest.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use serde_json::{Map, Value};
 
 use palestra_state::secrets::Secrets;
 
-/// What rooms and judges work with.
+/// Resources of workspaces and judges.
 #[derive(Clone)]
-pub struct Desk {
-    /// Where sandboxes come from.
+pub struct Workbench {
+    /// Source of sandboxes.
     pub sandboxes: Sandboxes,
-    /// Where evidence is kept.
+    /// Store of evidence.
     pub blobs: Blobs,
 }
 
-/// A family of work. A task is a row: JSON that holds all of it, the judge's part included. Only [`Work::describe`] decides what
-/// the acting side gets to read.
+/// A family of work. A task is a row: JSON with all of the task, the judge's part included. Only [`Work::describe`]
+/// decides which part the acting side may read.
 #[async_trait]
 pub trait Work: Send + Sync + 'static {
     /// The tools of every session, as OpenAI function tools.
     fn tools(&self) -> Vec<Value>;
 
-    /// Reads what somebody wants to publish: rows, each with its split.
+    /// Reads a publication into rows, each with its split.
     ///
     /// # Errors
     /// Every fault that was found.
@@ -35,52 +35,57 @@ pub trait Work: Send + Sync + 'static {
     ///
     /// # Errors
     /// What is wrong with it, or why it could not be tried.
-    async fn admit(&self, row: &Value, desk: &Desk) -> Result<(), String>;
+    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String>;
 
-    /// What may be told of a task.
+    /// Public description of a task.
     ///
     /// # Errors
     /// In words, when the row is not of the stored form.
     fn describe(&self, row: &Value) -> Result<Brief, String>;
 
-    /// Opens a room at the beginning of a task, or, where `opening.resumed`, on what outlived the server.
+    /// Opens a workspace at the beginning of a task, or, where `opening.resumed`, on what outlived the server.
     ///
     /// # Errors
-    /// When no sandbox can be had, or nothing of the room outlived the server.
-    async fn open(&self, row: &Value, opening: &Opening, desk: &Desk) -> Result<Box<dyn Room>, SandboxError>;
+    /// When no sandbox can be had, or nothing of the workspace outlived the server.
+    async fn open(
+        &self,
+        row: &Value,
+        opening: &Opening,
+        workbench: &Workbench,
+    ) -> Result<Box<dyn Workspace>, SandboxError>;
 
-    /// Judges the evidence that [`Room::evidence`] gave, in sandboxes of its own. `secrets` are those of the opening. The same case always gives the same judgement,
-    /// also after the room and the server are long gone.
+    /// Judges the evidence that [`Workspace::evidence`] gave, in sandboxes of its own. `secrets` are those of the
+    /// opening. The same input always gives the same judgement, even when workspace and server are long gone.
     ///
     /// # Errors
-    /// What kept it from a score.
+    /// The reason why there is no score.
     async fn judge(
         &self,
         row: &Value,
         secrets: Secrets,
         evidence: &Value,
-        desk: &Desk,
+        workbench: &Workbench,
     ) -> Result<Judgement, JudgeError>;
 
-    /// Which rule judges.
+    /// Name of the judging rule.
     fn verifier(&self) -> &'static str;
 
-    /// What a change of would change verdicts of this row: the judge's part of it.
+    /// Settings of which a change would change verdicts of this row: the judge's part of it.
     fn judged_by(&self, row: &Value) -> Value;
 
-    /// Calls that solve the task: for gates, tests, and jobs that play by them; never for the acting side.
+    /// Calls that solve the task, for gates, tests, and jobs that play them. Never shown to the acting side.
     fn oracle(&self, row: &Value, seed: u64) -> Option<Vec<Call>>;
 
-    /// Calls that give the judge something to judge where doing nothing gives it nothing to run: what a control plays.
+    /// Calls of a control, where doing nothing would leave the judge nothing to run.
     fn control(&self, _row: &Value) -> Vec<Call> {
         Vec::new()
     }
 
-    /// A call that is well formed but chosen without looking; `choice` is any number.
+    /// A random well-formed call; `choice` is any number.
     fn random_call(&self, choice: u64) -> Call;
 }
 
-/// What somebody wants to publish.
+/// A publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Upload {
     /// Files by path with their permission bits, as unpacked from an archive: relative, without `..`, regular files alone.
@@ -94,16 +99,16 @@ pub enum Upload {
 pub struct UploadedFile {
     /// Permission bits.
     pub mode: u32,
-    /// What it holds.
+    /// Contents.
     pub bytes: Vec<u8>,
 }
 
-/// Something wrong in an upload.
+/// A fault of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where: a path of a file, a line, a field (`tasks/x/task.toml: environment.cpus`).
+    /// Position: a path of a file, a line, a field (`tasks/x/task.toml: environment.cpus`).
     pub place: String,
-    /// What is wrong, and what would be right.
+    /// Description of the fault, and of the right form.
     pub detail: String,
 }
 
@@ -116,63 +121,63 @@ pub struct Call {
     pub arguments: Map<String, Value>,
 }
 
-/// What may be told of a task.
+/// Public description of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Brief {
     /// Text for the system message.
     pub system: String,
-    /// What is asked for.
+    /// Instruction.
     pub instruction: String,
     /// In [0, 1].
     pub difficulty: Option<f64>,
-    /// Which template or area it is of.
+    /// Its template or area.
     pub template: String,
-    /// Anything else that may be known.
+    /// Further public data.
     pub metadata: Map<String, Value>,
 }
 
-/// What a room is opened with.
+/// Opening of a workspace.
 #[derive(Debug, Clone)]
 pub struct Opening {
-    /// Names the room for good: the episode. Disks are named by it.
+    /// Permanent name of the workspace: the episode. Disks are named by it.
     pub name: String,
-    /// What hidden values such as flags follow from.
+    /// Source of hidden values such as flags.
     pub secrets: Secrets,
     /// Settings of the session, as the caller gave them: `backend`, ...
     pub config: Map<String, Value>,
-    /// Whether the room was opened by an earlier server and only its disk is left.
+    /// True if the workspace was opened by an earlier server and only its disk is left.
     pub resumed: bool,
-    /// The snapshot that the room goes on from, as [`Room::snapshot`] gave it.
+    /// The snapshot that the workspace goes on from, as [`Workspace::snapshot`] gave it.
     pub from: Option<Value>,
 }
 
-/// A place to act in.
+/// The place of an episode of work.
 #[async_trait]
-pub trait Room: Send + Sync {
-    /// What is seen at the beginning.
-    async fn observe(&mut self) -> Result<Seen, SandboxError>;
+pub trait Workspace: Send + Sync {
+    /// Observation at the beginning.
+    async fn observe(&mut self) -> Result<Observation, SandboxError>;
 
-    /// Carries out plain text or a tool call whose arguments fit the tool's schema. What goes wrong through the caller's fault is
-    /// something seen, not an error.
+    /// Carries out plain text or a tool call whose arguments fit the tool's schema. Mistakes of the caller are in the
+    /// observation; they are no errors.
     ///
     /// # Errors
     /// When the sandbox is lost.
-    async fn act(&mut self, input: Input<'_>) -> Result<Seen, SandboxError>;
+    async fn act(&mut self, input: Input<'_>) -> Result<Observation, SandboxError>;
 
-    /// What a judge needs, as JSON in which archives stand by digest. The acting side stands still while it is taken, and goes on
-    /// afterwards.
+    /// Evidence for a judge, as JSON in which archives stand by digest. The acting side is paused meanwhile.
     ///
     /// # Errors
     /// When the sandbox is lost.
     async fn evidence(&mut self) -> Result<Value, SandboxError>;
 
-    /// An independent copy called `name` that goes on from here; `None` where this cannot be. Processes are not copied.
+    /// Forks the workspace under a new name; `None` where this is impossible. Processes are not copied.
     ///
     /// # Errors
     /// When the sandbox is lost or no other can be had.
-    async fn fork(&mut self, name: &str) -> Result<Option<Box<dyn Room>>, SandboxError>;
+    async fn fork(&mut self, name: &str) -> Result<Option<Box<dyn Workspace>>, SandboxError>;
 
-    /// What a room can be opened from again, as [`Opening::from`]; archives in it stand by digest. `None` where this cannot be.
+    /// Value that a workspace can be opened again from, as [`Opening::from`]; archives in it stand by digest. `None` where this cannot
+    /// be.
     ///
     /// # Errors
     /// When the sandbox is lost.
@@ -180,7 +185,7 @@ pub trait Room: Send + Sync {
         Ok(None)
     }
 
-    /// What differs in files, since a snapshot or else since the beginning, as `{"data":[{"path","change","size","mode"}]}` by
+    /// Differences in files, since a snapshot or else since the beginning, as `{"data":[{"path","change","size","mode"}]}` by
     /// path. `None` where there are no files.
     ///
     /// # Errors
@@ -189,10 +194,10 @@ pub trait Room: Send + Sync {
         Ok(None)
     }
 
-    /// Who ended its sandbox, asked once it was lost.
+    /// Cause of the end of its sandbox, asked once it was lost.
     async fn ending(&mut self) -> Ending;
 
-    /// What is in force, as the sandbox's `Isolation`; `null` while there is no sandbox.
+    /// Isolation in force, as the sandbox's `Isolation`; `null` while there is no sandbox.
     fn isolation(&self) -> Value;
 
     /// Frees everything, the disk too.
@@ -204,7 +209,7 @@ pub trait Room: Send + Sync {
     }
 }
 
-/// One thing to react to.
+/// An action.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
     /// Plain text.
@@ -218,9 +223,9 @@ pub enum Input<'a> {
     },
 }
 
-/// What is seen.
+/// Observation of the acting side.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
+pub struct Observation {
     /// Enough to act on.
     pub text: String,
     /// Typed blocks, such as `{"type":"screen",..}`.
@@ -231,7 +236,7 @@ pub struct Seen {
     pub terminated: bool,
 }
 
-impl Seen {
+impl Observation {
     /// Text to look at.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
@@ -239,7 +244,7 @@ impl Seen {
     }
 }
 
-/// From where a judge looked.
+/// Source of the judge's observations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum From {
     /// Privileged state that the acting side cannot write.
@@ -252,14 +257,14 @@ pub enum From {
     InPlace,
 }
 
-/// What a judge found.
+/// Outcome of a judging.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// Every check by name; at least one.
     pub checks: Vec<Check>,
-    /// Whether a trainer may learn from the episode.
+    /// True if a trainer may learn from the episode.
     pub trainable: bool,
-    /// From where it looked.
+    /// Source of the judge's observations.
     pub from: From,
 }
 
@@ -275,17 +280,17 @@ impl Judgement {
 /// One thing that was checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// What was checked.
+    /// Name of the check.
     pub name: String,
     /// Its share of the score.
     pub weight: f64,
     /// In [0, 1].
     pub score: f64,
-    /// What was found; shown to runners, never to the acting side.
+    /// Evidence; shown to runners, never to the acting side.
     pub evidence: String,
 }
 
-/// What kept a judge from a score.
+/// Failure of a judge to score.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeError {
     /// The judge itself failed: a crash, a missing or impossible result.
@@ -303,7 +308,7 @@ pub enum JudgeError {
 }
 
 impl JudgeError {
-    /// In a word.
+    /// One word for the kind of error.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -314,7 +319,7 @@ impl JudgeError {
         }
     }
 
-    /// The same error, with more words.
+    /// The same error with a further explanation.
     #[must_use]
     pub fn because(self, more: &str) -> Self {
         let joined = |words: String| format!("{words}; {more}");

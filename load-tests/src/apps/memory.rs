@@ -1,4 +1,4 @@
-//! What live episodes take of memory.
+//! Memory of live episodes.
 
 use nix::unistd::Pid;
 use palestra_apps::task::episode::Episode;

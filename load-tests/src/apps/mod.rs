@@ -1,4 +1,4 @@
-//! What apps cost inside one process: tasks, calls, forks, hashes and verdicts, and the memory of many live episodes.
+//! Costs of apps inside one process: tasks, calls, forks, hashes and verdicts, and the memory of many live episodes.
 
 mod memory;
 mod report;
@@ -24,7 +24,7 @@ use subject::{Moment, Subject};
 /// Episodes that are alive at once while single calls are measured.
 const BATCH: usize = 64;
 
-/// What to measure.
+/// Arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Folders of apps, beside the one whose tables have 10,000 rows.
@@ -157,7 +157,7 @@ fn wrote(moment: &Moment) -> anyhow::Result<Episode> {
     Ok(fork)
 }
 
-/// What an operation takes on average, in turns on every moment.
+/// Average cost of an operation, in turns on every moment.
 fn each(
     moments: &[Moment],
     budget: Duration,

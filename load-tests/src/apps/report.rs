@@ -33,7 +33,7 @@ pub(super) fn markdown(apps: &[Measured], arguments: &Arguments) -> String {
     text
 }
 
-/// Whether the target of a row holds of every app; `None` where it has none.
+/// True if the target of a row holds of every app; `None` where it has none.
 fn holds(row: &Described, apps: &[Measured]) -> Option<Holds> {
     let most = row.most?;
     Holds::all(apps.iter().map(|app| Holds::at_most(app.values.get(&row.row).and_then(Series::median), most)))

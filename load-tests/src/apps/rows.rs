@@ -1,4 +1,4 @@
-//! What is measured of an app, and what is expected of it.
+//! Measured rows of an app, and their targets.
 
 /// One row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +18,7 @@ pub(crate) enum Row {
     HashedMemory,
 }
 
-/// What a row is called, and the most that it may be.
+/// Name of a row, and its largest value.
 pub(crate) struct Described {
     pub(crate) row: Row,
     pub(crate) id: &'static str,

@@ -43,7 +43,7 @@ pub(super) async fn measure(program: &Path, sizes: Sizes) -> anyhow::Result<Valu
     Ok(vec![(Once::ForkCpu, cpu), (Once::ForkMemory, memory), (Once::ForkRequest, wall), (Once::Hash, hash)])
 }
 
-/// What a step with a hash costs more than one without, in turns.
+/// Additional cost of a step with a hash, in turns.
 async fn hash(palestra: &Palestra, sizes: Sizes) -> anyhow::Result<Series> {
     let mut editing = Editing::open(palestra).await?;
     editing.edit(true).await?;

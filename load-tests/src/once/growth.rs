@@ -1,4 +1,4 @@
-//! Whether a step costs more where there are many sessions, or much is stored.
+//! Growth of a step's cost with many sessions, or much that is stored.
 
 use std::path::Path;
 use std::time::Duration;

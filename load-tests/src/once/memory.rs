@@ -34,7 +34,7 @@ fn one(value: f64) -> Series {
     [value].into_iter().collect()
 }
 
-/// What each of `count` things added; nothing where the server found room in what it held already.
+/// Memory for each of `count` things; nothing where the server found room in what it held already.
 fn each(after: u64, before: u64, count: usize) -> f64 {
     after.saturating_sub(before) as f64 / count as f64
 }

@@ -21,7 +21,7 @@ const MEGABYTE: f64 = 1e6;
 /// Bytes in a kilobyte.
 const KILOBYTE: f64 = 1e3;
 
-/// How much is measured.
+/// Extent of the measurements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
     /// Starts of a server.
@@ -46,14 +46,14 @@ pub(crate) struct Sizes {
     pub(crate) window: Duration,
 }
 
-/// What came of a row.
+/// Result of a row.
 pub(crate) struct Measured {
     pub(crate) row: &'static OnceRow,
     pub(crate) values: Series,
 }
 
 impl Measured {
-    /// Whether its target holds; `None` where it has none.
+    /// Verdict on its target; `None` where it has none.
     pub(crate) fn holds(&self) -> Option<Holds> {
         self.row.most.map(|most| Holds::at_most(self.values.median(), most))
     }

@@ -1,4 +1,4 @@
-//! How long a server takes until it answers.
+//! Time until a server answers.
 
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use std::io::{Result, Write};
 
-use palestra_apps::check::{Report, Spread};
+use palestra_apps::check::{Distribution, Report};
 
 use crate::terminal::Table;
 
@@ -49,7 +49,7 @@ pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {
 }
 
 /// `red: 320 > 301, blue: 311 > 300`.
-fn shares(spread: &Spread) -> String {
+fn shares(spread: &Distribution) -> String {
     let mut shares: Vec<String> =
         spread.values.iter().map(|share| format!("{}: {} > {}", share.value, share.drawn, share.accepted)).collect();
     if spread.others > 0 {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use palestra_sandbox::blob::Blobs;
-use palestra_workbench::work::Desk;
+use palestra_workbench::work::Workbench;
 
 use super::Failure;
 use crate::backends;
@@ -36,7 +36,7 @@ pub(super) async fn check(
     let folder = tempfile::tempdir()?;
     let config = Config { data: folder.path().to_owned(), images: Some(images(config)), ..config.clone() };
     let sandboxes = backends::sandboxes(&config, "check").await.map_err(|error| Failure::Other(error.to_string()))?;
-    let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
+    let desk = Workbench { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
     let mut failed = Vec::new();
     for shipped in found {
         let kind = shipped.kind(&desk).map_err(Failure::Other)?;

@@ -1,4 +1,4 @@
-//! What can be done: actions, with their guards and their effects.
+//! Actions: actions, with their guards and their effects.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use crate::expression::Checked;
 use crate::kinds::{ColumnId, TableId};
 use crate::native::Native;
 
-/// Something that can be done.
+/// An action.
 #[derive(Debug)]
 pub struct Action {
     /// Its name.
     pub name: Arc<str>,
-    /// What it does.
+    /// Description.
     pub about: Arc<str>,
-    /// Who may call it.
+    /// Roles that may call it.
     pub who: Vec<Role>,
-    /// What it takes; these are the first locals, in order.
+    /// Parameters; these are the first locals, in order.
     pub parameters: Vec<Parameter>,
     /// The next locals.
     pub bindings: Vec<Checked>,
-    /// What must hold, in order.
+    /// Guards, in order.
     pub guards: Vec<Guard>,
-    /// What it does, in order.
+    /// Effects, in order.
     pub effects: Vec<Effect>,
-    /// What it answers.
+    /// Members of its answer.
     pub returns: Vec<(Arc<str>, Checked)>,
     /// A native that answers instead.
     pub native: Option<&'static Native>,
-    /// How far the clock moves, in seconds.
+    /// Seconds by which the clock moves.
     pub cost: i64,
 }
 
 impl Action {
-    /// Whether it can change anything.
+    /// True if it can change anything.
     #[must_use]
     pub fn writes(&self) -> bool {
         !self.effects.is_empty()
@@ -45,7 +45,7 @@ impl Action {
 /// A condition, and what is raised where it is false.
 #[derive(Debug)]
 pub struct Guard {
-    /// What must hold.
+    /// Condition.
     pub check: Checked,
     /// The error.
     pub raise: Raise,
@@ -56,11 +56,11 @@ pub struct Guard {
 pub enum Effect {
     /// Adds a row, and binds it where asked.
     Insert {
-        /// To this table.
+        /// The table.
         table: TableId,
         /// Values by column; the others take their defaults.
         set: Vec<(ColumnId, Checked)>,
-        /// Whether the row becomes a local.
+        /// True if the row becomes a local.
         bind: bool,
     },
     /// Changes rows: one, or each of a list.
@@ -76,16 +76,16 @@ pub enum Effect {
     Each {
         /// The list.
         of: Checked,
-        /// What is done.
+        /// Body.
         body: Vec<Effect>,
     },
     /// Does one thing or the other.
     If {
         /// The condition.
         condition: Checked,
-        /// Where it holds.
+        /// Body if it holds.
         then: Vec<Effect>,
-        /// Where it does not.
+        /// Body if it does not.
         otherwise: Vec<Effect>,
     },
     /// Binds a value to a local.
@@ -94,13 +94,13 @@ pub enum Effect {
     Block(Vec<Effect>),
     /// Runs an action of the system later.
     At {
-        /// When.
+        /// The time.
         time: Checked,
-        /// Which action.
+        /// The action.
         run: usize,
         /// Its arguments, in the order of its parameters.
         arguments: Vec<Argument>,
-        /// By what it can be cancelled.
+        /// Key by which it can be cancelled.
         key: Option<Checked>,
     },
     /// Forgets what was to run later under a key.

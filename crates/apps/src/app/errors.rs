@@ -35,9 +35,9 @@ pub struct ErrorId(pub u16);
 /// A typed error.
 #[derive(Debug, Clone)]
 pub struct ErrorCode {
-    /// By what goals and answers know it.
+    /// Name in goals and answers.
     pub code: Arc<str>,
-    /// What sort of error it is.
+    /// Kind of error.
     pub kind: ErrorKind,
     /// The parameter that it is about.
     pub field: Option<Arc<str>>,
@@ -46,8 +46,8 @@ pub struct ErrorCode {
 /// A place where an error is raised.
 #[derive(Debug, Clone)]
 pub struct Raise {
-    /// Which error.
+    /// The error.
     pub error: ErrorId,
-    /// What it says there.
+    /// Message.
     pub text: Text,
 }

@@ -1,24 +1,24 @@
-//! What happens without the agent.
+//! Events, which happen without the agent.
 
 use std::sync::Arc;
 
 use super::parameter::Argument;
 use crate::expression::Checked;
 
-/// Something that happens without the agent.
+/// An event, which happens without the agent.
 #[derive(Debug)]
 pub struct Event {
     /// Its name.
     pub name: Arc<str>,
-    /// When.
+    /// The time.
     pub schedule: Schedule,
-    /// Which action of the system.
+    /// The action of the system.
     pub run: usize,
     /// Its arguments.
     pub arguments: Vec<Argument>,
 }
 
-/// When an event happens.
+/// Time of an event.
 #[derive(Debug)]
 pub enum Schedule {
     /// Once.

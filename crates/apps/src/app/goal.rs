@@ -6,35 +6,35 @@ use crate::definition::goal::Status;
 use crate::expression::Checked;
 use crate::kinds::{ColumnId, TableId};
 
-/// What is to be reached. `t` is the first local of every expression.
+/// Goal of a task. `t` is the first local of every expression.
 #[derive(Debug)]
 pub struct Goal {
     /// Changes, by name.
     pub changes: Vec<Change>,
-    /// What may change as it likes.
+    /// Changes that are allowed.
     pub free: Vec<Free>,
-    /// Whether changing something and changing it back fails.
+    /// True if changing something and changing it back fails.
     pub strict_history: bool,
-    /// What must hold at the end, with its text.
+    /// Conditions at the end, with their texts.
     pub also: Vec<(Arc<str>, Checked)>,
-    /// What must have been submitted.
+    /// Required submission.
     pub answer: Option<Answer>,
 }
 
 /// One change.
 #[derive(Debug)]
 pub struct Change {
-    /// What it is called in verdicts.
+    /// Name in verdicts.
     pub name: Arc<str>,
     /// For each element of a list, which is the next local.
     pub each: Option<Checked>,
-    /// What changes.
+    /// Kind of change.
     pub what: What,
     /// Values by column.
     pub fields: Vec<(ColumnId, Field)>,
 }
 
-/// What changes.
+/// Kind of change.
 #[derive(Debug)]
 pub enum What {
     /// So many rows come into being; one where left out.
@@ -45,7 +45,7 @@ pub enum What {
     Deleted(Checked),
 }
 
-/// What a column must be.
+/// Required value of a column.
 #[derive(Debug)]
 pub enum Field {
     /// Equal to this.
@@ -58,7 +58,7 @@ pub enum Field {
     Check(Checked),
 }
 
-/// What may change as it likes.
+/// Change that is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Free {
     /// Every row of a table.
@@ -69,13 +69,13 @@ pub enum Free {
     Created(TableId),
 }
 
-/// What must have been submitted.
+/// Required submission.
 #[derive(Debug)]
 pub struct Answer {
-    /// How it ended.
+    /// Required status.
     pub status: Status,
-    /// With which error.
+    /// Code of the error.
     pub code: Option<Arc<str>>,
-    /// With which values.
+    /// Values of the answer.
     pub slots: Vec<(Arc<str>, Checked)>,
 }

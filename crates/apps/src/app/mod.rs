@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::calendar::Calendar;
 use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId};
-use crate::places::Places;
+use crate::positions::Positions;
 use crate::schema::Schema;
 
 pub use action::{Action, Effect, Guard, Target};
@@ -28,7 +28,7 @@ pub use screen::Screens;
 pub use seed::{Seed, SeedColumn, SeedCount, SeedValue, TableSeed};
 pub use task::Template;
 pub use variants::Variants;
-pub use view::{Embed, Shown, Shows, View};
+pub use view::{Embed, RowSelection, ShownFields, View};
 
 /// An app. Immutable and shared by all its sessions.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct App {
     pub name: Arc<str>,
     /// From 1.
     pub version: u32,
-    /// What it is.
+    /// Description.
     pub about: Arc<str>,
     /// Words to filter by.
     pub tags: Vec<Arc<str>>,
@@ -45,7 +45,7 @@ pub struct App {
     pub calendar: Calendar,
     /// When episodes begin.
     pub start: i64,
-    /// Who the agent is.
+    /// Role of the agent.
     pub role: Option<Text>,
     /// The tables.
     pub schema: Arc<Schema>,
@@ -55,24 +55,24 @@ pub struct App {
     pub errors: Vec<ErrorCode>,
     /// Names of those who act: agent, user, system, and the app's own.
     pub roles: Vec<Arc<str>>,
-    /// What can be done.
+    /// Actions.
     pub actions: Vec<Action>,
-    /// What can be read.
+    /// Views.
     pub views: Vec<View>,
     /// Actions and views by name.
     pub calls: BTreeMap<Arc<str>, Callable>,
-    /// What roles cannot see.
+    /// Tables and columns hidden from roles.
     pub permissions: Vec<Permission>,
     /// Policies.
     pub rules: Vec<Rule>,
-    /// What always holds, with its text.
+    /// Invariants with their texts.
     pub invariants: Vec<(Arc<str>, Checked)>,
-    /// What happens without the agent.
+    /// Events, which happen without the agent.
     pub events: Vec<Event>,
-    /// How initial rows are made.
+    /// Recipe of the initial rows.
     pub seed: Seed,
     /// Where its parts stand in the files.
-    pub places: Places,
+    pub positions: Positions,
     /// The graphical surface.
     pub screens: Screens,
     /// Initial databases that were made.
@@ -103,14 +103,14 @@ pub enum Callable {
     View(usize),
 }
 
-/// What a role cannot see of a table.
+/// Rows or columns of a table hidden from a role.
 #[derive(Debug)]
 pub struct Permission {
     /// The table.
     pub table: TableId,
-    /// Who is held by it.
+    /// Roles that are bound by it.
     pub roles: Vec<Role>,
-    /// Which rows can be seen; the row is the only local.
+    /// Condition of visible rows; the row is the only local.
     pub rows: Option<Checked>,
     /// Columns that cannot be seen.
     pub hide: Vec<ColumnId>,
@@ -121,7 +121,7 @@ pub struct Permission {
 pub struct Rule {
     /// Its name.
     pub id: Arc<str>,
-    /// What the agent is told.
+    /// Text for the agent.
     pub text: Arc<str>,
     /// Graded conditions by action, with the action's parameters as locals.
     pub graded: Vec<(usize, Checked)>,

@@ -1,11 +1,11 @@
-//! What actions and views take, and what a definition gives them.
+//! Parameters of actions and views, as a definition gives them.
 
 use std::sync::Arc;
 
 use crate::expression::Checked;
 use crate::kinds::Type;
 
-/// What an action or view takes.
+/// Parameter of an action or view.
 #[derive(Debug, Clone)]
 pub struct Parameter {
     /// Its name.
@@ -21,7 +21,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Whether it must be given.
+    /// True if it must be given.
     #[must_use]
     pub const fn required(&self) -> bool {
         self.default.is_none() && !self.kind.may_be_null()

@@ -8,7 +8,7 @@ use crate::kinds::{ColumnId, Type};
 
 pub use crate::definition::screen::Layout;
 
-/// What the link of a row to its screen is called in ids.
+/// Part of ids for the link of a row to its screen.
 pub(crate) const OPEN: &str = "open";
 
 /// The screens of an app; the first is home.
@@ -27,17 +27,17 @@ pub struct Screen {
     pub name: Arc<str>,
     /// Its heading, with the arguments as locals.
     pub title: Template,
-    /// What it is called where it is linked from.
+    /// Label of its links.
     pub label: Arc<str>,
-    /// What it is about; these are the first locals of its expressions.
+    /// Arguments; these are the first locals of its expressions.
     pub args: Vec<(Arc<str>, Type)>,
-    /// What stands on it, from the top.
+    /// Widgets, from the top.
     pub body: Vec<Widget>,
     /// By view: the list of it on this screen, and what belongs to that list.
     pub(crate) controls: BTreeMap<usize, Controls>,
 }
 
-/// What belongs to the list of a view on a screen, by widget ids.
+/// Controls of the list of a view on a screen, by widget ids.
 #[derive(Debug)]
 pub(crate) struct Controls {
     pub(crate) list: Arc<List>,
@@ -46,12 +46,12 @@ pub(crate) struct Controls {
     pub(crate) pager: Option<Arc<str>>,
 }
 
-/// Something on a screen.
+/// A widget.
 #[derive(Debug)]
 pub struct Widget {
     /// Unique on its screen, or among the widgets of a row.
     pub id: Arc<str>,
-    /// What it is.
+    /// Kind of widget.
     pub kind: WidgetKind,
 }
 
@@ -66,7 +66,7 @@ impl Widget {
     }
 }
 
-/// What a widget is. Views, actions and screens are meant by their place in the app.
+/// Kind of widget. Views, actions and screens are meant by their place in the app.
 #[derive(Debug)]
 pub enum WidgetKind {
     /// The rows of a view.
@@ -79,9 +79,9 @@ pub enum WidgetKind {
     Pager(usize),
     /// The row that an argument of the screen names.
     Detail {
-        /// Which argument.
+        /// The argument.
         arg: usize,
-        /// What is shown of it.
+        /// Details shown of it.
         shows: Details,
     },
     /// Computed lines.
@@ -96,7 +96,7 @@ pub enum WidgetKind {
     Banner {
         /// The text.
         text: Template,
-        /// When it is there.
+        /// Condition of its visibility.
         when: Option<Checked>,
     },
     /// One of several bodies, chosen by name.
@@ -105,9 +105,9 @@ pub enum WidgetKind {
     Steps(Vec<(Arc<str>, Vec<Widget>)>),
     /// A body that is seen when it is asked for.
     Dialog {
-        /// What the button says.
+        /// Label of the button.
         label: Arc<str>,
-        /// What stands in it.
+        /// Widgets in it.
         body: Vec<Widget>,
     },
 }
@@ -117,9 +117,9 @@ pub enum WidgetKind {
 pub struct List {
     /// The widget's id.
     pub id: Arc<str>,
-    /// Which view.
+    /// The view.
     pub view: usize,
-    /// How rows are laid out.
+    /// Layout of the rows.
     pub layout: Layout,
     /// For the view's own parameters, and for the id that a view of one row takes.
     pub args: Vec<Given>,
@@ -129,16 +129,16 @@ pub struct List {
     pub row: Vec<Widget>,
     /// The column that rows are grouped by.
     pub by: Option<ColumnId>,
-    /// What is said where there is none.
+    /// Text of an empty list.
     pub empty: Option<Template>,
 }
 
-/// What is shown of a row.
+/// Details shown of a row.
 #[derive(Debug)]
 pub enum Details {
     /// These columns.
     Columns(Vec<ColumnId>),
-    /// What a view shows.
+    /// The fields of a view.
     View(usize),
 }
 
@@ -153,33 +153,33 @@ pub enum Given {
     Asked,
 }
 
-/// What runs an action.
+/// Form that runs an action.
 #[derive(Debug)]
 pub struct Form {
-    /// Which action.
+    /// The action.
     pub action: usize,
     /// By parameter: its value, or none where it is asked for.
     pub fix: Vec<Option<Checked>>,
-    /// Where one goes to afterwards.
-    pub then: Option<Way>,
-    /// What the button says.
+    /// Target afterwards.
+    pub then: Option<LinkTarget>,
+    /// Label of the button.
     pub label: Template,
-    /// Whether it asks again.
+    /// True if it asks again.
     pub confirm: bool,
 }
 
 impl Form {
-    /// Whether anything is asked for.
+    /// True if anything is asked for.
     #[must_use]
     pub fn asks(&self) -> bool {
         self.fix.iter().any(Option::is_none)
     }
 }
 
-/// Where one goes to.
+/// Target of a link.
 #[derive(Debug)]
-pub struct Way {
-    /// Which screen.
+pub struct LinkTarget {
+    /// The screen.
     pub screen: usize,
     /// By argument of that screen.
     pub args: Vec<Given>,
@@ -188,14 +188,14 @@ pub struct Way {
 /// A link to another screen.
 #[derive(Debug)]
 pub struct Link {
-    /// Where to.
-    pub way: Way,
-    /// What it says.
+    /// The target.
+    pub way: LinkTarget,
+    /// Label.
     pub label: Template,
 }
 
 impl Link {
-    /// Whether any argument is asked for.
+    /// True if any argument is asked for.
     #[must_use]
     pub fn asks(&self) -> bool {
         self.way.args.iter().any(|given| matches!(given, Given::Asked))

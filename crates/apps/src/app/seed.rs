@@ -1,29 +1,29 @@
-//! How initial rows are made.
+//! Recipe of the initial rows.
 
 use crate::expression::Checked;
 use crate::kinds::{ColumnId, TableId};
 
-/// How initial rows are made.
+/// Recipe of the initial rows.
 #[derive(Debug)]
 pub struct Seed {
-    /// How many different initial databases there are.
+    /// Number of different initial databases.
     pub variants: u32,
     /// In the order in which tables are filled.
     pub tables: Vec<TableSeed>,
 }
 
-/// How rows of a table are made.
+/// Recipe of a table's rows.
 #[derive(Debug)]
 pub struct TableSeed {
     /// The table.
     pub table: TableId,
-    /// How many, and from what.
+    /// Number of rows, and their source.
     pub count: SeedCount,
-    /// What their columns are, once or once per listed row. Earlier columns are locals.
+    /// Columns of the rows, once or once per listed row. Earlier columns are locals.
     pub rows: Vec<Vec<SeedColumn>>,
 }
 
-/// How many rows, and from what.
+/// Number of rows, and their source.
 #[derive(Debug)]
 pub enum SeedCount {
     /// One per entry of [`TableSeed::rows`].
@@ -36,19 +36,19 @@ pub enum SeedCount {
     Per {
         /// That table.
         table: TableId,
-        /// How many for each.
+        /// Number of rows for each.
         number: Checked,
     },
 }
 
-/// How a column of an initial row is made.
+/// Recipe of a column of an initial row.
 #[derive(Debug)]
 pub struct SeedColumn {
     /// The column.
     pub column: ColumnId,
     /// Its value.
     pub value: SeedValue,
-    /// Whether it must differ from all earlier ones.
+    /// True if it must differ from all earlier ones.
     pub distinct: bool,
 }
 

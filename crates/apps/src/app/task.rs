@@ -15,27 +15,27 @@ use crate::value::Value;
 pub struct Template {
     /// Its name.
     pub name: Arc<str>,
-    /// Whether an obstacle makes it impossible.
+    /// True if an obstacle makes it impossible.
     pub infeasible: bool,
     /// The template that it is a twin of.
     pub twin_of: Option<Arc<str>>,
-    /// What is drawn, in order; their values are locals by name, and together the record `t`.
+    /// Parameters, in order; their values are locals by name, and together the record `t`.
     pub params: Vec<Param>,
     /// Before the episode begins.
     pub setup: Vec<Effect>,
     /// Near misses, before the episode begins.
     pub plant: Vec<Effect>,
-    /// What must hold at the beginning, with its text.
+    /// Conditions at the beginning, with their texts.
     pub require: Vec<(Arc<str>, Checked)>,
     /// Wordings of the instruction.
     pub text: Vec<Text>,
-    /// What is to be reached.
+    /// Goal.
     pub goal: Goal,
     /// Milestones and minefields.
-    pub watches: Arc<[Watch]>,
+    pub watches: Arc<[WatchedCondition]>,
     /// Events of this task alone.
     pub events: Vec<Arc<Event>>,
-    /// How it is done; where there is none, a way is searched for.
+    /// Solution; where there is none, a way is searched for.
     pub solution: Option<Vec<Step>>,
 }
 
@@ -54,7 +54,7 @@ pub struct Param {
     pub name: Arc<str>,
     /// Its type.
     pub kind: Type,
-    /// From what it is drawn.
+    /// Its source.
     pub draw: Draw,
     /// A value that is not wanted.
     pub not: Option<Checked>,
@@ -62,7 +62,7 @@ pub struct Param {
     pub refer: Vec<ColumnId>,
 }
 
-/// From what a parameter is drawn.
+/// Source of a parameter's values.
 #[derive(Debug)]
 pub enum Draw {
     /// One of some values.
@@ -77,25 +77,25 @@ pub enum Draw {
     First {
         /// The list.
         of: Checked,
-        /// By what.
+        /// Sort key.
         by: Checked,
-        /// Whether the greatest is meant.
+        /// True if the greatest is meant.
         descending: bool,
-        /// How far the next must be, as a number of the same unit.
+        /// Distance to the next, as a number of the same unit.
         gap: Option<Checked>,
     },
     /// A value that follows, drawn or not.
     Let(Checked),
 }
 
-/// What is watched for after each call.
+/// Condition that is watched after each call.
 #[derive(Debug)]
-pub struct Watch {
+pub struct WatchedCondition {
     /// Its name.
     pub name: Arc<str>,
     /// When it has happened; `t` and `call` are locals.
     pub when: Checked,
-    /// What must have been reached before.
+    /// Milestones that come before.
     pub after: Vec<usize>,
     /// Its share; none for a minefield.
     pub weight: Option<u32>,
@@ -106,24 +106,24 @@ pub struct Watch {
 pub enum Step {
     /// Calls an action or a view.
     Do {
-        /// Which.
+        /// The called action or view.
         call: Arc<str>,
-        /// With which arguments.
+        /// Its arguments.
         args: Vec<(Arc<str>, Checked)>,
         /// Arguments that are the same in every task.
         constant: Vec<Arc<str>>,
-        /// Whether the answer becomes a local.
+        /// True if the answer becomes a local.
         bind: bool,
     },
     /// Lets time pass.
     Wait(Checked),
     /// Ends the task.
     Submit {
-        /// How.
+        /// Status.
         status: Status,
-        /// With which error.
+        /// Code of the error.
         code: Option<Checked>,
-        /// With which values.
+        /// Values of the answer.
         answers: Vec<(Arc<str>, Checked)>,
     },
     /// Does something for each element of a list, which becomes a local.

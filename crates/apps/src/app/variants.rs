@@ -15,7 +15,7 @@ impl Variants {
         Self((0..count.max(1)).map(|_| OnceLock::new()).collect())
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.0.len()

@@ -1,4 +1,4 @@
-//! What can be read: views, with what they show of a row.
+//! Views: views, with what they show of a row.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::schema::Schema;
 /// Characters of what is looked for.
 const SEARCH_CHARACTERS_MAX: i64 = 200;
 
-/// Something that can be read.
+/// A view.
 #[derive(Debug)]
 pub struct View {
     /// Its name.
     pub name: Arc<str>,
-    /// What it shows.
+    /// Description.
     pub about: Arc<str>,
-    /// Who may read it.
+    /// Roles that may read it.
     pub who: Vec<Role>,
-    /// What it takes beside what every view takes; these are the first locals.
+    /// Parameters beside those of every view; these are the first locals.
     pub parameters: Vec<Parameter>,
     /// The table.
     pub table: TableId,
-    /// What it shows of the table.
-    pub rows: Shows,
+    /// Rows that it shows.
+    pub rows: RowSelection,
     /// Columns in which words are looked for.
     pub search: Vec<ColumnId>,
     /// Columns that can be demanded to have a value.
@@ -35,8 +35,8 @@ pub struct View {
     pub sort: Vec<(ColumnId, bool)>,
     /// Rows of a page.
     pub page: u32,
-    /// What is shown of a row, which is the local behind the parameters.
-    pub shown: Shown,
+    /// Fields shown of a row, which is the local behind the parameters.
+    pub shown: ShownFields,
 }
 
 impl View {
@@ -52,8 +52,8 @@ impl View {
         };
         let mut parameters = self.parameters.clone();
         match &self.rows {
-            Shows::One(_) => parameters.push(plain("id", Type::Row(self.table))),
-            Shows::Many(_) => {
+            RowSelection::One(_) => parameters.push(plain("id", Type::Row(self.table))),
+            RowSelection::Many(_) => {
                 let table = schema.table(self.table);
                 for column in &self.filter {
                     let column = table.describe(*column);
@@ -82,27 +82,27 @@ impl View {
     }
 }
 
-/// Which rows a view shows.
+/// Rows that a view shows.
 #[derive(Debug)]
-pub enum Shows {
+pub enum RowSelection {
     /// Those of a list.
     Many(Checked),
     /// One by its id, where the condition holds with the row as the local behind the parameters.
     One(Option<Checked>),
 }
 
-/// What is shown of a row.
+/// Fields shown of a row.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ShownFields {
     /// Columns.
     pub columns: Vec<ColumnId>,
     /// Computed columns, with the row as the last local.
     pub derive: Vec<(Arc<str>, Checked)>,
-    /// What is shown together with it.
+    /// Embedded rows.
     pub embed: Vec<(Arc<str>, Embed)>,
 }
 
-/// What is shown together with a row.
+/// Rows shown together with a row.
 #[derive(Debug)]
 pub enum Embed {
     /// Columns of the row that a ref column names.
@@ -118,7 +118,7 @@ pub enum Embed {
         table: TableId,
         /// Their column that refers to this row.
         by: ColumnId,
-        /// What is shown of them.
-        shown: Box<Shown>,
+        /// Fields shown of them.
+        shown: Box<ShownFields>,
     },
 }

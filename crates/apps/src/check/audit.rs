@@ -7,24 +7,24 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::SPLIT;
-use super::chances::{Chances, Lucky};
+use super::ambiguous_names::namesakes;
+use super::chances::{Chances, LuckySolution};
+use super::contradictions::StatedArguments;
+use super::distribution::{Counting, Distribution, Missing};
 use super::finding::{Finding, Kind};
 use super::knowledge::Knowledge;
-use super::likeness::Likeness;
-use super::namesakes::namesakes;
 use super::order::{stale, tied};
 use super::refusal::Refusals;
-use super::spread::{Counting, Missing, Spread};
-use super::told::Told;
-use super::{twins, untold};
+use super::similarity::Similarity;
+use super::{twins, unstated};
 use crate::app::App;
 use crate::app::task::Param;
 use crate::draw::{Drawn, reach};
 use crate::json::Codec;
+use crate::task::draw_key::{DrawKey, Order, begin};
 use crate::task::episode::Episode;
 use crate::task::instance::Instance;
 use crate::task::outcome::{Flaw, Redraw, Rule, ShownDraw, Unfit};
-use crate::task::ticket::{Order, Ticket, begin};
 use crate::value::Value;
 
 /// The share of draws that `require`, references and gaps may throw away: beyond it, more than one seed in two hundred has no task
@@ -43,7 +43,7 @@ const THROWN_AWAY_PLAYED: u64 = 200;
 /// Draws of a template without a solution, for each of which a way is searched for.
 const DRAWS_SEARCHED: u64 = 10;
 
-/// What became of the draws of a template.
+/// Figures of the draws of a template.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct DrawFigures {
     /// Draws that were made: the first of as many seeds.
@@ -54,8 +54,8 @@ pub struct DrawFigures {
     pub again: BTreeMap<String, u64>,
     /// Those that show a fault of the definition, by its sort.
     pub faulty: BTreeMap<String, u64>,
-    /// How the parameters are spread.
-    pub parameters: Vec<Spread>,
+    /// Distributions of the parameters.
+    pub parameters: Vec<Distribution>,
     /// Tasks whose neighbours, with one parameter drawn anew, were looked at.
     pub looked_beside: u64,
     /// Neighbours that were played.
@@ -83,9 +83,9 @@ struct Audit<'a> {
     place: usize,
     figures: DrawFigures,
     countings: Vec<Counting>,
-    likeness: Likeness,
+    similarity: Similarity,
     knowledge: Knowledge,
-    told: Told,
+    told: StatedArguments,
     chances: Chances,
     refusals: Refusals,
     findings: BTreeMap<(Kind, Option<usize>), Finding>,
@@ -107,9 +107,9 @@ pub(super) fn audit(
         place,
         figures: DrawFigures::default(),
         countings: Counting::of(app, &template.params),
-        likeness: Likeness::of(template),
+        similarity: Similarity::of(template),
         knowledge: Knowledge::of(app),
-        told: Told::default(),
+        told: StatedArguments::default(),
         chances: Chances::default(),
         refusals: Refusals::default(),
         findings: BTreeMap::new(),
@@ -122,8 +122,8 @@ pub(super) fn audit(
 }
 
 impl Audit<'_> {
-    fn ticket(&self, seed: u64) -> Ticket<'_> {
-        Ticket { app: self.app, template: self.place, split: SPLIT, seed, attempt: 0, rule: Rule::Strict }
+    fn draw_key(&self, seed: u64) -> DrawKey<'_> {
+        DrawKey { app: self.app, template: self.place, split: SPLIT, seed, attempt: 0, rule: Rule::Strict }
     }
 
     fn params(&self) -> &[Param] {
@@ -132,27 +132,27 @@ impl Audit<'_> {
 
     fn draw(&mut self, seed: u64) {
         let app = self.app;
-        let ticket = Ticket { app, template: self.place, split: SPLIT, seed, attempt: 0, rule: Rule::Strict };
-        let Drawn { values, text, task } = ticket.draw(&|_| true);
+        let draw_key = DrawKey { app, template: self.place, split: SPLIT, seed, attempt: 0, rule: Rule::Strict };
+        let Drawn { values, text, task } = draw_key.draw(&|_| true);
         self.figures.made += 1;
-        if let Ok(data) = ticket.base() {
+        if let Ok(data) = draw_key.base() {
             for counting in &mut self.countings {
-                counting.count(ticket, data, &values, task.is_ok());
+                counting.count(draw_key, data, &values, task.is_ok());
             }
         }
         match task {
             Ok(instance) => {
                 self.figures.accepted += 1;
-                self.look(ticket, &instance);
+                self.look(draw_key, &instance);
             }
             Err(Unfit::Again(redraw)) => {
-                self.hidden(ticket, &redraw, values);
+                self.hidden(draw_key, &redraw, values);
                 *self.figures.again.entry(redraw.to_string()).or_insert(0) += 1;
                 self.thrown.entry(redraw).or_insert(seed);
             }
             Err(Unfit::Flawed(flaw)) => {
                 *self.figures.faulty.entry(flaw.word().to_owned()).or_insert(0) += 1;
-                self.flawed(flaw, || ticket.shown(&values, text.as_deref()));
+                self.flawed(flaw, || draw_key.shown(&values, text.as_deref()));
             }
         }
     }
@@ -178,12 +178,12 @@ impl Audit<'_> {
 
     /// Plays what a condition of `require` throws away. A solution that fails is what such conditions are for; one that is played
     /// to its end and misses the goal shows a goal that is wrong there.
-    fn hidden(&mut self, ticket: Ticket<'_>, redraw: &Redraw, values: Vec<Value>) {
+    fn hidden(&mut self, draw_key: DrawKey<'_>, redraw: &Redraw, values: Vec<Value>) {
         let Redraw::Require(condition) = redraw else { return };
         if self.figures.thrown_away_played >= THROWN_AWAY_PLAYED {
             return;
         }
-        let Ok(instance) = ticket.prepare(values, Order::None) else { return };
+        let Ok(instance) = draw_key.prepare(values, Order::None) else { return };
         let Ok((instance, _)) = begin(Arc::new(instance)) else { return };
         let Ok(start) = Episode::begin(&instance, 0) else { return };
         self.figures.thrown_away_played += 1;
@@ -192,90 +192,92 @@ impl Audit<'_> {
                 "`{condition}` throws draws away in which the solution is played to its end and misses the goal: mend goal or \
                  solution, or draw from what fits in the first place ({why})"
             );
-            self.note(Kind::RequireHides, None, message, ticket.seed);
+            self.note(Kind::RequireHides, None, message, draw_key.seed);
         }
     }
 
     /// Looks whether a task could be taken for another.
-    fn look(&mut self, ticket: Ticket<'_>, instance: &Arc<Instance>) {
-        if let Some((parameter, rows)) = namesakes(ticket, instance) {
+    fn look(&mut self, draw_key: DrawKey<'_>, instance: &Arc<Instance>) {
+        if let Some((parameter, rows)) = namesakes(draw_key, instance) {
             let name = &self.params()[parameter].name;
             let message = format!(
                 "the text names {name} by what {rows} rows have that the agent sees: tell more of it, and list in `refer` what \
                  tells it apart"
             );
-            self.note(Kind::Namesake, Some(parameter), message, ticket.seed);
+            self.note(Kind::Namesake, Some(parameter), message, draw_key.seed);
         }
-        if let Some(parameter) = stale(ticket, instance) {
+        if let Some(parameter) = stale(draw_key, instance) {
             let name = &self.params()[parameter].name;
             let message = format!(
                 "{name} follows from the data before `setup` and `plant`, and is another one when the task begins: prepare what \
                  leaves it as it is, or tell its value"
             );
-            self.note(Kind::Stale, Some(parameter), message, ticket.seed);
+            self.note(Kind::Stale, Some(parameter), message, draw_key.seed);
         }
         if let Some(check) = tied(instance) {
             let message = format!(
                 "the goal hangs on the order in which rows were made, which nothing tells ({check}): break ties in the goal, \
                  exclude them by `require`, or sort the list"
             );
-            self.note(Kind::Ambiguous, None, message, ticket.seed);
+            self.note(Kind::Ambiguous, None, message, draw_key.seed);
         }
         let unseen = self.findings.contains_key(&(Kind::Unseen, None));
-        if !unseen && let Some(column) = self.knowledge.unseen(ticket, instance) {
+        if !unseen && let Some(column) = self.knowledge.unseen(draw_key, instance) {
             let message = format!(
                 "the goal follows from {column}, which neither the text nor any call of the solution shows: look it up in the \
                  solution, or tell it"
             );
-            self.note(Kind::Unseen, None, message, ticket.seed);
+            self.note(Kind::Unseen, None, message, draw_key.seed);
         }
         match self.chances.look(instance) {
             None => {}
-            Some(Lucky::Flaw(flaw)) => self.flawed(flaw, || ticket.shown(&instance.values, Some(&instance.text))),
-            Some(Lucky::Unseen(place)) => {
+            Some(LuckySolution::Flaw(flaw)) => {
+                self.flawed(flaw, || draw_key.shown(&instance.values, Some(&instance.text)))
+            }
+            Some(LuckySolution::Unseen(place)) => {
                 let message = format!(
                     "the goal follows from what happens by chance, and no call of the solution shows it ({place}): look it up in \
                      the solution"
                 );
-                self.note(Kind::Unseen, None, message, ticket.seed);
+                self.note(Kind::Unseen, None, message, draw_key.seed);
             }
         }
-        if let Some(instead) = self.refusals.unfounded(ticket, instance) {
+        if let Some(instead) = self.refusals.unfounded(draw_key, instance) {
             let message = format!(
                 "the task is called impossible, but no call that names what stands in the way is refused as the answer says: \
                  {instead}; mend code, parameters or set-up, or name the feasible template in `twin_of`"
             );
-            self.note(Kind::Unfounded, None, message, ticket.seed);
+            self.note(Kind::Unfounded, None, message, draw_key.seed);
         }
-        self.told.count(instance, ticket.seed);
+        self.told.count(instance, draw_key.seed);
         if self.figures.accepted <= TASKS_READ
-            && let Some(argument) = untold::untold(instance)
+            && let Some(argument) = unstated::untold(instance)
         {
             let message = format!(
                 "the solution writes {argument} in every task, which neither the text nor any call before it tells: tell it"
             );
-            self.note(Kind::Untold, None, message, ticket.seed);
+            self.note(Kind::Untold, None, message, draw_key.seed);
         }
         if self.figures.accepted <= TASKS_TWINNED
-            && let Some(twin) = twins::twin(ticket, instance)
+            && let Some(twin) = twins::twin(draw_key, instance)
         {
             let other = &self.app.templates[twin].name;
             let message = format!(
                 "a task of {other} begins with the same data, reads the same and is solved otherwise: tell the two apart in their \
                  texts, or draw them from unlike data"
             );
-            self.note(Kind::SameText, None, message, ticket.seed);
+            self.note(Kind::SameText, None, message, draw_key.seed);
         }
         if self.figures.looked_beside < TASKS_COMPARED {
             self.figures.looked_beside += 1;
-            if let Some(found) = self.likeness.look(ticket, instance) {
+            if let Some(found) = self.similarity.look(draw_key, instance) {
                 let name = &self.params()[found.parameter].name;
                 let message = format!(
                     "the text fits several tasks: with {name} = {} it reads the same, begins with the same data and is solved \
                      otherwise",
                     found.other
                 );
-                self.note(Kind::Ambiguous, Some(found.parameter), message, ticket.seed);
+                self.note(Kind::Ambiguous, Some(found.parameter), message, draw_key.seed);
             }
         }
     }
@@ -300,13 +302,13 @@ impl Audit<'_> {
 
     /// The first draw of a seed, made once more to be shown.
     fn shown(&self, seed: u64) -> ShownDraw {
-        let ticket = self.ticket(seed);
-        let drawn = ticket.draw(&|_| true);
-        ticket.shown(&drawn.values, drawn.text.as_deref())
+        let draw_key = self.draw_key(seed);
+        let drawn = draw_key.draw(&|_| true);
+        draw_key.shown(&drawn.values, drawn.text.as_deref())
     }
 
     fn finish(mut self) -> (DrawFigures, Vec<Finding>) {
-        self.figures.compared = self.likeness.compared;
+        self.figures.compared = self.similarity.compared;
         self.figures.passed_over = self.knowledge.passed_over;
         self.figures.episodes = self.chances.played;
         let Refusals { by_twin, by_call, by_arguments, searched, without_twin } = self.refusals;
@@ -330,7 +332,7 @@ impl Audit<'_> {
     fn ignored(&mut self) {
         let app = self.app;
         let template = &app.templates[self.place];
-        for found in self.likeness.ignored(template) {
+        for found in self.similarity.ignored(template) {
             let param = &template.params[found.parameter];
             let compared = found.compared;
             let message = match &found.values {

@@ -1,8 +1,8 @@
-//! What happens by chance. A task's solution has to reach the goal whatever events of chance do, and whatever else episodes draw.
+//! Events that depend on chance. A task's solution has to reach the goal whatever events of chance do, and whatever else episodes draw.
 
 use std::sync::Arc;
 
-use super::heard::heard_in;
+use super::replies::heard_in;
 use crate::app::{App, Schedule};
 use crate::draw::reach;
 use crate::run::Chance;
@@ -14,7 +14,7 @@ use crate::task::outcome::Flaw;
 const EPISODES: [(u64, Chance); 5] =
     [(1, Chance::Drawn), (2, Chance::Drawn), (3, Chance::Drawn), (1, Chance::Always), (1, Chance::Never)];
 
-/// What other episodes show.
+/// Other episodes of the task.
 #[derive(Default)]
 pub(super) struct Chances {
     /// Solutions that were played in another episode.
@@ -22,7 +22,7 @@ pub(super) struct Chances {
 }
 
 /// A solution that the luck of an episode has proved.
-pub(super) enum Lucky {
+pub(super) enum LuckySolution {
     /// It does not reach the goal in another one.
     Flaw(Flaw),
     /// Its calls answer the same in another one, where another answer is right.
@@ -31,10 +31,10 @@ pub(super) enum Lucky {
 
 impl Chances {
     /// Plays the solution of a task in other episodes; answers what is wrong in one.
-    pub(super) fn look(&mut self, instance: &Arc<Instance>) -> Option<Lucky> {
+    pub(super) fn look(&mut self, instance: &Arc<Instance>) -> Option<LuckySolution> {
         let chance = happens(&instance.app, instance)?;
-        let heard = |seed, chance| heard_in(Episode::begin_by(instance, seed, chance).ok()?, instance.solution());
-        let (answers, _) = heard(0, Chance::Drawn)?;
+        let replies = |seed, chance| heard_in(Episode::begin_by(instance, seed, chance).ok()?, instance.solution());
+        let (answers, _) = replies(0, Chance::Drawn)?;
         for (seed, which) in EPISODES {
             if which != Chance::Drawn && !chance {
                 continue;
@@ -44,20 +44,20 @@ impl Chances {
             let place = shown(seed, which);
             match reach(start) {
                 Ok(_) => {}
-                Err(Flaw::Misses(why)) => return Some(Lucky::Flaw(Flaw::Misses(format!("{why} ({place})")))),
-                Err(Flaw::Fails(why)) => return Some(Lucky::Flaw(Flaw::Fails(format!("{why} ({place})")))),
-                Err(Flaw::Breaks(why)) => return Some(Lucky::Flaw(Flaw::Breaks(format!("{why} ({place})")))),
-                Err(flaw) => return Some(Lucky::Flaw(flaw)),
+                Err(Flaw::Misses(why)) => return Some(LuckySolution::Flaw(Flaw::Misses(format!("{why} ({place})")))),
+                Err(Flaw::Fails(why)) => return Some(LuckySolution::Flaw(Flaw::Fails(format!("{why} ({place})")))),
+                Err(Flaw::Breaks(why)) => return Some(LuckySolution::Flaw(Flaw::Breaks(format!("{why} ({place})")))),
+                Err(flaw) => return Some(LuckySolution::Flaw(flaw)),
             }
-            if heard(seed, which).is_some_and(|(others, reached)| others == answers && !reached) {
-                return Some(Lucky::Unseen(place));
+            if replies(seed, which).is_some_and(|(others, reached)| others == answers && !reached) {
+                return Some(LuckySolution::Unseen(place));
             }
         }
         None
     }
 }
 
-/// Whether anything that happens by itself is left to chance; none where nothing happens.
+/// Chance among the events that happen by themselves; none where nothing happens.
 fn happens(app: &App, instance: &Instance) -> Option<bool> {
     let mut events = app.events.iter().chain(instance.template().events.iter().map(|event| &**event)).peekable();
     events.peek()?;

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::task::outcome::{Flaw, ShownDraw};
 
-/// What sort of fault it is.
+/// Kind of fault.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A single draw shows it.
@@ -72,13 +72,13 @@ impl Serialize for Kind {
 /// A fault that draws have shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// What sort of fault it is.
+    /// Kind of fault.
     pub kind: Kind,
     /// The template.
     pub template: Arc<str>,
     /// The parameter that it is about.
     pub parameter: Option<Arc<str>>,
-    /// What is wrong, in words.
+    /// Message.
     pub message: String,
     /// Draws that show it.
     pub draws: u64,

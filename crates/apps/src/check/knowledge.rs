@@ -1,5 +1,6 @@
-//! What the solution of a task could know. Columns of the data are changed throughout, and the same calls are made again: where
-//! the text and everything that they answer stay the same, whoever reads them acts the same, and the goal has to hold as before.
+//! Knowledge that the solution of a task could have. Columns of the data are changed throughout, and the same calls are made
+//! again: where the text and everything that they answer stay the same, whoever reads them acts the same, and the goal has to
+//! hold as before.
 //!
 //! Each task is tried with all columns changed at once that no call of a task has shown so far. Tasks that are solved in a new way
 //! are tried column by column.
@@ -9,16 +10,16 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::behind;
-use super::heard::{Effect, compared, heard};
+use super::hidden;
+use super::replies::{Effect, compared, replies};
 use crate::app::App;
 use crate::app::task::Draw;
 use crate::data::Data;
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::task::call::Call;
+use crate::task::draw_key::{DrawKey, Order};
 use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
-use crate::task::ticket::{Order, Ticket};
 use crate::value::{RowKey, Value};
 
 /// Tasks that are tried column by column in any case.
@@ -28,7 +29,7 @@ const TASKS_BEHIND: u64 = 20;
 /// Tasks that are tried column by column because they are solved in a new way, or because something is shown for the first time.
 const MORE_IN_FULL_MAX: u64 = 24;
 
-/// How far values are moved: by the smallest step, and so far that comparisons come out otherwise.
+/// Distance by which values are moved: by the smallest step, and so far that comparisons come out otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Move {
     Near,
@@ -69,7 +70,7 @@ const SOME_DAY: i64 = 20_000;
 
 type Spot = (TableId, ColumnId);
 
-/// What was found out about columns.
+/// Facts found out about columns.
 pub(super) struct Knowledge {
     /// Columns that no task has shown so far.
     silent: BTreeSet<(Move, Spot)>,
@@ -91,26 +92,26 @@ impl Knowledge {
     }
 
     /// A column, as `table.column`, that the goal of a task follows from and that neither text nor calls have shown.
-    pub(super) fn unseen(&mut self, ticket: Ticket<'_>, instance: &Arc<Instance>) -> Option<String> {
+    pub(super) fn unseen(&mut self, draw_key: DrawKey<'_>, instance: &Arc<Instance>) -> Option<String> {
         instance.template().solution.as_ref()?;
-        let seen = heard(instance, instance.solution())?;
+        let seen = replies(instance, instance.solution())?;
         self.tasks += 1;
         if self.tasks <= TASKS_BEHIND
-            && let Some(hidden) = behind::hidden(ticket, instance, &seen)
+            && let Some(hidden) = hidden::hidden(draw_key, instance, &seen)
         {
             return Some(hidden);
         }
         let new_way = self.ways.insert(way(instance.solution()));
         if self.tasks <= TASKS_IN_FULL || new_way && self.may_go_on() {
-            return self.column_by_column(ticket, instance, &seen);
+            return self.column_by_column(draw_key, instance, &seen);
         }
         for by in Move::ALL {
-            let Some(base) = self.base(ticket, by) else { continue };
-            match effect(ticket, instance, &seen, base) {
+            let Some(base) = self.base(draw_key, by) else { continue };
+            match effect(draw_key, instance, &seen, base) {
                 Effect::None => {}
-                Effect::Hidden => return self.column_by_column(ticket, instance, &seen),
-                Effect::Shown if self.may_go_on() => return self.column_by_column(ticket, instance, &seen),
-                Effect::Shown => {}
+                Effect::Hidden => return self.column_by_column(draw_key, instance, &seen),
+                Effect::Observable if self.may_go_on() => return self.column_by_column(draw_key, instance, &seen),
+                Effect::Observable => {}
             }
         }
         None
@@ -125,21 +126,21 @@ impl Knowledge {
 
     fn column_by_column(
         &mut self,
-        ticket: Ticket<'_>,
+        draw_key: DrawKey<'_>,
         instance: &Arc<Instance>,
         seen: &(Vec<Json>, bool),
     ) -> Option<String> {
-        let app = ticket.app;
-        let base = ticket.base().ok()?;
+        let app = draw_key.app;
+        let base = draw_key.base().ok()?;
         for (table, described) in app.schema.ids() {
             for (column, about) in described.columns() {
                 for by in Move::ALL {
                     let spot = (table, column);
                     let Some(changed) = changed(app, base, spot, by) else { continue };
-                    match effect(ticket, instance, seen, &changed) {
+                    match effect(draw_key, instance, seen, &changed) {
                         Effect::None => {}
                         Effect::Hidden => return Some(format!("{}.{}", described.name, about.name)),
-                        Effect::Shown => {
+                        Effect::Observable => {
                             if self.silent.remove(&(by, spot)) {
                                 self.bases.clear();
                             }
@@ -152,12 +153,12 @@ impl Knowledge {
     }
 
     /// The initial database of a task with every silent column changed.
-    fn base(&mut self, ticket: Ticket<'_>, by: Move) -> Option<&Data> {
-        let key = (by, ticket.variant());
+    fn base(&mut self, draw_key: DrawKey<'_>, by: Move) -> Option<&Data> {
+        let key = (by, draw_key.variant());
         if !self.bases.contains_key(&key) {
-            let base = ticket.base().ok()?;
+            let base = draw_key.base().ok()?;
             let spots = self.silent.iter().filter(|(moved, _)| *moved == by).map(|(_, spot)| *spot);
-            let all = spots.fold(base.clone(), |data, spot| changed(ticket.app, &data, spot, by).unwrap_or(data));
+            let all = spots.fold(base.clone(), |data, spot| changed(draw_key.app, &data, spot, by).unwrap_or(data));
             self.bases.insert(key, all);
         }
         self.bases.get(&key)
@@ -174,11 +175,11 @@ fn way(calls: &[Call]) -> BTreeSet<String> {
     calls.iter().map(named).collect()
 }
 
-/// What comes of a task from changed data.
-fn effect(ticket: Ticket<'_>, instance: &Arc<Instance>, seen: &(Vec<Json>, bool), base: &Data) -> Effect {
-    let Some(values) = followed(ticket, instance, base) else { return Effect::Shown };
-    let Ok(other) = ticket.prepare_from(base, values, Order::None) else { return Effect::Shown };
-    compared(ticket, instance, seen, other)
+/// Effect of changed data on a task.
+fn effect(draw_key: DrawKey<'_>, instance: &Arc<Instance>, seen: &(Vec<Json>, bool), base: &Data) -> Effect {
+    let Some(values) = followed(draw_key, instance, base) else { return Effect::Observable };
+    let Ok(other) = draw_key.prepare_from(base, values, Order::None) else { return Effect::Observable };
+    compared(draw_key, instance, seen, other)
 }
 
 /// The data with one column changed in every row; none where that cannot be.
@@ -234,16 +235,16 @@ fn cycled<T>(values: &[T], place: usize, by: Move) -> Option<&T> {
 }
 
 /// The parameters of a task on other data: what follows from the data follows anew, all else stays.
-fn followed(ticket: Ticket<'_>, instance: &Instance, data: &Data) -> Option<Vec<Value>> {
+fn followed(draw_key: DrawKey<'_>, instance: &Instance, data: &Data) -> Option<Vec<Value>> {
     let mut values: Vec<Value> = Vec::new();
-    for (param, has) in ticket.template().params.iter().zip(&instance.values) {
+    for (param, has) in draw_key.template().params.iter().zip(&instance.values) {
         let follows = match &param.draw {
             Draw::Let(value) => value.asks().is_empty(),
             Draw::First { .. } => true,
             _ => false,
         };
-        let mut draws = ticket.draws(&format!("param {}", param.name));
-        let drawing = Drawing { app: ticket.app, data, values: &values, draws: &mut draws };
+        let mut draws = draw_key.draws(&format!("param {}", param.name));
+        let drawing = Drawing { app: draw_key.app, data, values: &values, draws: &mut draws };
         let value = if follows { drawing.value(param).ok()? } else { has.clone() };
         values.push(value);
     }

@@ -72,7 +72,7 @@ fn show(call: &Call) -> String {
     format!("{} {}", call.name, Json::Object(call.arguments.clone()))
 }
 
-/// Whether the second of two equal calls still changes something: one that fails or does nothing is no mistake.
+/// True if the second of two equal calls still changes something: one that fails or does nothing is no mistake.
 fn changes_twice(instance: &Arc<Instance>, solution: &[Call], place: usize) -> bool {
     let Ok(mut episode) = Episode::begin(instance, 0) else { return false };
     for call in &solution[..=place] {
@@ -85,7 +85,7 @@ fn changes_twice(instance: &Arc<Instance>, solution: &[Call], place: usize) -> b
     again.is_ok_and(|reaction| reaction.raised.is_none()) && !episode.world().data().document().same(&once)
 }
 
-/// Whether other calls end in other data: what makes no difference is no mistake.
+/// True if other calls end in other data: what makes no difference is no mistake.
 fn leads_elsewhere(instance: &Arc<Instance>, solution: &[Call], calls: &[Call]) -> bool {
     let end = |calls: &[Call]| {
         let mut episode = Episode::begin(instance, 0).ok()?;
@@ -185,7 +185,7 @@ fn answers(instance: &Instance, solution: &[Call], place: usize) -> Vec<Mutant> 
 
 /// One write too many, before the end.
 fn one_more(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Option<Mutant> {
-    /// How often a random write is tried.
+    /// Number of times that a random write is tried.
     const ATTEMPTS: usize = 60;
     let solution = instance.solution();
     let end = solution.iter().position(|call| &*call.name == "submit").unwrap_or(solution.len());
@@ -211,7 +211,7 @@ fn one_more(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Option<Mutant>
     None
 }
 
-/// Whether a change is one that goals compare at all: not of volatile columns, untracked tables, or what this goal frees.
+/// True if a change is one that goals compare at all: not of volatile columns, untracked tables, or what this goal frees.
 fn matters(instance: &Instance, before: &Episode, after: &Episode) -> bool {
     let goal = &instance.template().goal;
     changes(before.world().data(), after.world().data()).iter().any(|change| {

@@ -1,14 +1,14 @@
-//! Values that hang on what nobody chose or told: the order in which rows were made, and what was true before the set-up.
+//! Values that depend on what nobody chose or told: the order in which rows were made, and what was true before the set-up.
 
 use std::sync::Arc;
 
 use super::policies;
 use crate::app::task::Draw;
+use crate::task::draw_key::DrawKey;
 use crate::task::episode::Episode;
 use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
 use crate::task::solve;
-use crate::task::ticket::Ticket;
 use crate::task::verdict::strict;
 use crate::value::Value;
 
@@ -31,7 +31,7 @@ pub(super) fn tied(instance: &Arc<Instance>) -> Option<String> {
 
 /// The place of a parameter that follows from the data, that the text does not tell, that is another one once the task is prepared, and
 /// with which as it is then the solution would miss the goal.
-pub(super) fn stale(ticket: Ticket<'_>, instance: &Arc<Instance>) -> Option<usize> {
+pub(super) fn stale(draw_key: DrawKey<'_>, instance: &Arc<Instance>) -> Option<usize> {
     let template = instance.template();
     if template.setup.is_empty() && template.plant.is_empty() {
         return None;
@@ -49,9 +49,9 @@ pub(super) fn stale(ticket: Ticket<'_>, instance: &Arc<Instance>) -> Option<usiz
     });
     follows
         .find(|(place, param)| {
-            let mut draws = ticket.draws(&format!("param {}", param.name));
+            let mut draws = draw_key.draws(&format!("param {}", param.name));
             let values = &instance.values[..*place];
-            let drawing = Drawing { app: ticket.app, data: &instance.data, values, draws: &mut draws };
+            let drawing = Drawing { app: draw_key.app, data: &instance.data, values, draws: &mut draws };
             // Where it is none any more, whatever uses it breaks off.
             let now = drawing.value(param).unwrap_or(Value::Null);
             now != instance.values[*place] && !is_reached(instance, *place, now)
@@ -59,7 +59,7 @@ pub(super) fn stale(ticket: Ticket<'_>, instance: &Arc<Instance>) -> Option<usiz
         .map(|(place, _)| place)
 }
 
-/// Whether the solution reaches the goal with another value of a parameter.
+/// True if the solution reaches the goal with another value of a parameter.
 fn is_reached(instance: &Arc<Instance>, place: usize, value: Value) -> bool {
     let mut values = instance.values.clone();
     values[place] = value;

@@ -45,7 +45,7 @@ pub(super) fn random(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> f64 {
     if submitted.is_err() { 0.0 } else { episode.judge().map_or(0.0, |checks| score(&checks)) }
 }
 
-/// Whether the calls that solve another task solve this one.
+/// True if the calls that solve another task solve this one.
 pub(super) fn replays(instance: &Arc<Instance>, calls: &[Call]) -> bool {
     let Ok(mut episode) = Episode::begin(instance, 0) else { return false };
     let crashed = calls.iter().any(|call| episode.call(&call.name, &call.arguments).is_err());

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::app::{App, Bounds, Parameter, Role};
 use crate::calendar::{show_date, show_duration};
 use crate::kinds::Type;
-use crate::run::{Raised, Reply, Stop, World};
+use crate::run::{CallError, Raised, Reply, World};
 use crate::task::call::Call;
 use crate::words;
 
@@ -58,7 +58,7 @@ impl RandomCalls {
         let role = self.calls.iter().find(|(name, ..)| *name == call.name).map_or(Role::AGENT, |(_, _, role)| *role);
         match world.call(role, &call.name, &call.arguments) {
             Ok(Reply { json, .. }) => Ok(Ok(json)),
-            Err(Stop::Raised(raised)) => Ok(Err(raised)),
+            Err(CallError::Raised(raised)) => Ok(Err(raised)),
             Err(crashed) => Err(crashed.to_string()),
         }
     }

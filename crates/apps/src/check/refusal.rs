@@ -1,6 +1,6 @@
-//! Whether what is said to be impossible is. A refusal is proven by a call about the row that it names, which has to raise the
-//! error of the answer: a call of the solution of the feasible twin, with the values of the task taken over, or any other that
-//! the agent may make with them. It is disproven where what the twin asks for can be done with the same values.
+//! Check that a task that is called impossible is. A refusal is proven by a call about the row that it names, which has to
+//! raise the error of the answer: a call of the solution of the feasible twin, with the values of the task taken over, or any
+//! other that the agent may make with them. It is disproven where what the twin asks for can be done with the same values.
 
 mod calls;
 mod twin;
@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use self::calls::{Tried, tried};
-use self::twin::Met;
+use self::calls::{ClaimedRefusal, tried};
+use self::twin::TwinOutcome;
 use crate::run::Raised;
 use crate::task::call::Call;
+use crate::task::draw_key::DrawKey;
 use crate::task::instance::Instance;
-use crate::task::ticket::Ticket;
 
-/// How often values are drawn for parameters of a twin that the task does not have.
+/// Number of times that values are drawn for parameters of a twin that the task does not have.
 const TWINS_TRIED: u64 = 8;
 /// Tasks of a template in which a way around the obstacle is searched for.
 const TASKS_SEARCHED: u64 = 4;
 
-/// What was tried of refusals.
+/// Attempts to prove refusals.
 #[derive(Default)]
 pub(super) struct Refusals {
     /// Tasks whose refusal the solution of the twin meets with.
@@ -37,13 +37,13 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Why a task that is called impossible is not proven to be.
-    pub(super) fn unfounded(&mut self, ticket: Ticket<'_>, instance: &Arc<Instance>) -> Option<String> {
+    /// Reason why a task that is called impossible is not proven to be.
+    pub(super) fn unfounded(&mut self, draw_key: DrawKey<'_>, instance: &Arc<Instance>) -> Option<String> {
         let template = instance.template();
         let answer = template.goal.answer.as_ref().filter(|_| template.infeasible)?;
         let twin = template.twin_of.as_ref();
-        let twin = twin.and_then(|name| ticket.app.templates.iter().position(|template| template.name == *name));
-        match twin.and_then(|twin| twin::same_request(ticket, instance, twin)) {
+        let twin = twin.and_then(|name| draw_key.app.templates.iter().position(|template| template.name == *name));
+        match twin.and_then(|twin| twin::same_request(draw_key, instance, twin)) {
             Some(request) => {
                 let searches = self.searched < TASKS_SEARCHED;
                 self.searched += u64::from(searches);
@@ -59,17 +59,17 @@ impl Refusals {
         let meant = |raised: &Raised| answer.code.as_ref().is_none_or(|code| *code == raised.code);
         let mut told = None;
         for attempt in 0..TWINS_TRIED {
-            let Some(met) = twin.and_then(|twin| twin::played(ticket, instance, twin, attempt)) else { continue };
-            if matches!(&met, Met::Refused(_, raised) if meant(raised)) {
+            let Some(met) = twin.and_then(|twin| twin::played(draw_key, instance, twin, attempt)) else { continue };
+            if matches!(&met, TwinOutcome::Refused(_, raised) if meant(raised)) {
                 self.by_twin += 1;
                 return None;
             }
             told.get_or_insert(met);
         }
-        match tried(ticket, instance, &meant)? {
-            Tried::Always => self.by_call += 1,
-            Tried::Sometimes => self.by_arguments += 1,
-            Tried::Never => return Some(instead(told)),
+        match tried(draw_key, instance, &meant)? {
+            ClaimedRefusal::Always => self.by_call += 1,
+            ClaimedRefusal::Sometimes => self.by_arguments += 1,
+            ClaimedRefusal::Never => return Some(instead(told)),
         }
         None
     }
@@ -80,13 +80,13 @@ fn shown(calls: &[Call]) -> String {
     calls.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// What was met with instead of the refusal.
-fn instead(told: Option<Met>) -> String {
+/// Words for the outcome that came instead of the refusal.
+fn instead(told: Option<TwinOutcome>) -> String {
     match told {
-        Some(Met::Refused(call, raised)) => {
+        Some(TwinOutcome::Refused(call, raised)) => {
             format!("{} {} raises {} instead", call.name, Json::Object(call.arguments), raised.code)
         }
-        Some(Met::Nothing) => "the solution of its twin meets with no error".to_owned(),
+        Some(TwinOutcome::Nothing) => "the solution of its twin meets with no error".to_owned(),
         None => "no call about it that was tried raises that error".to_owned(),
     }
 }

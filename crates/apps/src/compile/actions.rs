@@ -12,13 +12,13 @@ use crate::expression::{Roots, compile_template};
 use crate::fault::Faults;
 use crate::native;
 
-/// How far the clock moves by an action that names no cost, in seconds.
+/// Seconds by which an action that names no cost moves the clock.
 const COST: i64 = 60;
 
 impl Compiler<'_> {
     pub(super) fn action(&self, name: &Name, written: &ActionDefinition, faults: &mut Faults) -> Action {
-        let parameters = kinds::parameters(&written.params, self.ground, faults);
-        let mut names = Names::new(self.ground, &self.of_actions, Roots { old: true, init: false });
+        let parameters = kinds::parameters(&written.params, self.shared, faults);
+        let mut names = Names::new(self.shared, &self.of_actions, Roots { old: true, init: false });
         for parameter in &parameters {
             names.push(&parameter.name, parameter.kind.clone());
         }

@@ -1,4 +1,4 @@
-//! What can be called, as types: so that a name that nothing has is a fault wherever it stands.
+//! Callable actions and views, as types: so that a name that nothing has is a fault wherever it stands.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use crate::expression::Checked;
 use crate::fault::Faults;
 use crate::kinds::{ColumnId, TableId, Type};
 
-/// How deeply macros may call macros.
+/// Largest depth of macros that call macros.
 const MACRO_DEPTH_MAX: usize = 8;
 /// Statements that the macros of one definition make where they are called.
 pub(super) const EXPANDED_MAX: usize = 10_000;
@@ -105,8 +105,8 @@ impl Compiler<'_> {
         names: &mut Names<'_>,
         faults: &mut Faults,
     ) -> Option<Effect> {
-        let table = self.ground.table(into, faults)?;
-        let described = self.ground.schema.table(table);
+        let table = self.shared.table(into, faults)?;
+        let described = self.shared.schema.table(table);
         if described.single {
             faults.push(into.fault(format!("`{}` has exactly one row, which is never inserted", into.text)));
             return None;
@@ -144,7 +144,7 @@ impl Compiler<'_> {
                 Some((Target::Row(row), table, names.clone()))
             }
             Written::Where { table, variable, condition } => {
-                let table = self.ground.table(table, faults)?;
+                let table = self.shared.table(table, faults)?;
                 let rows = names.rows_where(table, &variable.text, condition.as_ref(), faults)?;
                 let mut inner = names.clone();
                 inner.introduce(variable, Type::Row(table), faults);
@@ -163,8 +163,8 @@ impl Compiler<'_> {
     ) -> Vec<(ColumnId, Checked)> {
         set.iter()
             .filter_map(|(name, source)| {
-                let column = self.ground.column(table, name, faults)?;
-                let kind = &self.ground.schema.table(table).describe(column).kind;
+                let column = self.shared.column(table, name, faults)?;
+                let kind = &self.shared.schema.table(table).describe(column).kind;
                 Some((column, names.assigned(source, kind, faults)?))
             })
             .collect()
@@ -197,7 +197,7 @@ impl Compiler<'_> {
             .iter()
             .filter_map(|(param, definition)| match args.iter().find(|(name, _)| name.text == param.text) {
                 Some((_, source)) => {
-                    let kind = kind(&definition.kind, &known(self.ground), &mut Faults::new())?;
+                    let kind = kind(&definition.kind, &known(self.shared), &mut Faults::new())?;
                     names.assigned(source, &kind, faults).map(Argument::Given)
                 }
                 None => {
@@ -243,7 +243,7 @@ impl Compiler<'_> {
         let mut inner = names.clone();
         let mut block = Vec::new();
         for (param, definition) in &called.params {
-            let kind = kind(definition, &known(self.ground), faults)?;
+            let kind = kind(definition, &known(self.shared), faults)?;
             let Some((_, source)) = args.iter().find(|(arg, _)| arg.text == param.text) else {
                 faults.push(name.fault(format!("the argument `{}` is missing", param.text)));
                 return None;

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::Compiler;
-use super::names::{Ground, Names};
+use super::names::{Names, SharedScope};
 use crate::app::errors::{BUILTIN, ErrorCode, ErrorId, Raise};
 use crate::definition::{Definition, ErrorKind, Name};
 use crate::fault::Faults;
 
 /// Every error code: those that every app has, those of its tables and rules, and its own.
-pub(super) fn codes(definition: &Definition, ground: &Ground) -> Vec<ErrorCode> {
+pub(super) fn codes(definition: &Definition, shared: &SharedScope) -> Vec<ErrorCode> {
     let code = |code: String, kind| ErrorCode { code: code.into(), kind, field: None };
     let mut codes: Vec<ErrorCode> = BUILTIN.iter().map(|(name, kind)| code((*name).to_owned(), *kind)).collect();
-    for table in &ground.schema.tables {
+    for table in &shared.schema.tables {
         codes.push(code(format!("{}_not_found", table.name), ErrorKind::NotFound));
     }
     for rule in &definition.rules {
@@ -64,7 +64,7 @@ impl Compiler<'_> {
         let raised = self.raised.borrow();
         for (name, _) in self.definition.errors.iter().filter(|(name, _)| !raised.contains(&name.text)) {
             let builtin =
-                self.ground.schema.tables.iter().any(|table| *name.text == *format!("{}_not_found", table.name));
+                self.shared.schema.tables.iter().any(|table| *name.text == *format!("{}_not_found", table.name));
             if !builtin {
                 faults.push(name.fault(format!("nothing raises the error `{}`", name.text)));
             }

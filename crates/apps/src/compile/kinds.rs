@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::names::{Ground, Names};
+use super::names::{Names, SharedScope};
 use crate::amount;
 use crate::app::{Bounds, Parameter};
 use crate::definition::action::ParameterDefinition;
@@ -42,36 +42,41 @@ pub(crate) fn kind(
 }
 
 /// The tables of a finished schema.
-pub(crate) fn known(ground: &Ground) -> impl Fn(&Name, &mut Faults) -> Option<TableId> + '_ {
-    |name, faults| ground.table(name, faults)
+pub(crate) fn known(shared: &SharedScope) -> impl Fn(&Name, &mut Faults) -> Option<TableId> + '_ {
+    |name, faults| shared.table(name, faults)
 }
 
-/// What an action or view takes.
+/// Parameters of an action or view.
 pub(crate) fn parameters(
     definitions: &Entries<ParameterDefinition>,
-    ground: &Ground,
+    shared: &SharedScope,
     faults: &mut Faults,
 ) -> Vec<Parameter> {
     definitions
         .iter()
         .filter_map(|(name, definition)| {
-            let mut parameter = parameter(&name.text, &definition.kind, ground, faults)?;
+            let mut parameter = parameter(&name.text, &definition.kind, shared, faults)?;
             if let Some(default) = &definition.default {
-                parameter.default = default_value(default, &parameter.kind, ground, faults);
+                parameter.default = default_value(default, &parameter.kind, shared, faults);
             }
             Some(parameter)
         })
         .collect()
 }
 
-fn parameter(name: &Arc<str>, definition: &KindDefinition, ground: &Ground, faults: &mut Faults) -> Option<Parameter> {
-    let kind = kind(definition, &known(ground), faults)?;
+fn parameter(
+    name: &Arc<str>,
+    definition: &KindDefinition,
+    shared: &SharedScope,
+    faults: &mut Faults,
+) -> Option<Parameter> {
+    let kind = kind(definition, &known(shared), faults)?;
     let bounds = bounds(definition, &kind, faults).unwrap_or_default();
     let inner = match &definition.kind {
-        Kind::List(element) => vec![parameter(name, element, ground, faults)?],
+        Kind::List(element) => vec![parameter(name, element, shared, faults)?],
         Kind::Record(fields) => fields
             .iter()
-            .map(|(name, field)| parameter(&name.text, field, ground, faults))
+            .map(|(name, field)| parameter(&name.text, field, shared, faults))
             .collect::<Option<Vec<_>>>()?,
         _ => Vec::new(),
     };
@@ -116,7 +121,7 @@ fn bounds(definition: &KindDefinition, kind: &Type, faults: &mut Faults) -> Opti
 pub(crate) fn default_value(
     default: &DefaultDefinition,
     kind: &Type,
-    ground: &Ground,
+    shared: &SharedScope,
     faults: &mut Faults,
 ) -> Option<Checked> {
     let text = match (&*default.text, kind.present()) {
@@ -124,7 +129,7 @@ pub(crate) fn default_value(
         (word, Type::Enum(words)) if words.iter().any(|known| **known == *word) => format!("'{word}'"),
         (other, _) => other.to_owned(),
     };
-    let names = Names::new(ground, &[], Roots::default());
+    let names = Names::new(shared, &[], Roots::default());
     match names.check_text(&text, Some(kind)) {
         Ok(checked) => Some(checked),
         Err(wrongs) => {

@@ -1,4 +1,4 @@
-//! From a definition to an app: everything is looked up, typed and checked once.
+//! Compiler of definitions into apps: everything is looked up, typed and checked once.
 
 mod actions;
 mod called;
@@ -24,10 +24,10 @@ use crate::expression::{Checked, Function, Roots};
 use crate::fault::Faults;
 use crate::functions;
 use crate::kinds::Type;
-use crate::places::Places;
+use crate::positions::Positions;
 use crate::syntax::MAX_FAULTS;
 use errors::codes;
-use names::{Ground, Names};
+use names::{Names, SharedScope};
 use tasks::{Calls, templates};
 
 /// Roles of every app.
@@ -35,10 +35,10 @@ const ROLES: [&str; 3] = ["agent", "user", "system"];
 /// Names of calls that every app has.
 pub(crate) const CALLS: [&str; 2] = ["submit", "wait"];
 
-/// What compiling knows.
+/// State of a compilation.
 pub(crate) struct Compiler<'d> {
     pub(crate) definition: &'d Definition,
-    pub(crate) ground: &'d Ground,
+    pub(crate) shared: &'d SharedScope,
     pub(crate) defaults: Vec<Vec<Option<Checked>>>,
     pub(crate) errors: Vec<ErrorCode>,
     pub(crate) of_actions: Vec<Function>,
@@ -97,12 +97,12 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         return None;
     }
     let schema = tables::schema(definition, calendar.clone(), faults)?;
-    let ground = Ground { schema };
+    let shared = SharedScope { schema };
     let mut compiler = Compiler {
         definition,
-        ground: &ground,
-        defaults: tables::defaults(definition, &ground, faults),
-        errors: codes(definition, &ground),
+        shared: &shared,
+        defaults: tables::defaults(definition, &shared, faults),
+        errors: codes(definition, &shared),
         of_actions: functions::of_actions(&called::names(definition)),
         of_draws: functions::of_draws(),
         of_goals: functions::of_goals(&called::names(definition), &called::parameters(definition)),
@@ -120,7 +120,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
     let screens = if complete { compiler.screens(&actions, &views, faults) } else { None };
     let events = definition.world.iter().filter_map(|event| compiler.event(event, &[], faults)).collect();
     let seed = compiler.seed(faults);
-    let names = Names::new(&ground, &[], Roots::default());
+    let names = Names::new(&shared, &[], Roots::default());
     let invariants = definition
         .invariants
         .iter()
@@ -132,7 +132,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
     compiler.unraised(faults);
     let (defaults, errors) = (std::mem::take(&mut compiler.defaults), std::mem::take(&mut compiler.errors));
     drop(compiler);
-    let schema = tables::with_defaults(ground.schema, &defaults, start?);
+    let schema = tables::with_defaults(shared.schema, &defaults, start?);
     Some(App {
         name: Arc::clone(&definition.name.text),
         version: definition.version,
@@ -155,7 +155,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         seed,
         screens: screens?,
         templates,
-        places: Places::of(definition),
+        positions: Positions::of(definition),
         schema,
     })
 }
@@ -170,7 +170,7 @@ impl Compiler<'_> {
         place.and_then(|place| u16::try_from(place).ok()).map(Role)
     }
 
-    /// Who may call; the agent where nobody is named.
+    /// Roles that may call; the agent where nobody is named.
     fn who(names: &[Name], faults: &mut Faults) -> Vec<Role> {
         if names.is_empty() {
             return vec![Role::AGENT];
@@ -206,8 +206,8 @@ impl Compiler<'_> {
                 };
                 let Some(check) = rule.check.as_ref().filter(|_| rule.enforce == Enforce::Grade) else { continue };
                 let (_, action) = &self.definition.actions[place];
-                let mut names = Names::new(self.ground, &self.of_actions, Roots { old: false, init: true });
-                for parameter in kinds::parameters(&action.params, self.ground, &mut Faults::new()) {
+                let mut names = Names::new(self.shared, &self.of_actions, Roots { old: false, init: true });
+                for parameter in kinds::parameters(&action.params, self.shared, &mut Faults::new()) {
                     names.push(&parameter.name, parameter.kind);
                 }
                 graded.extend(names.condition(check, faults).map(|check| (place, check)));
@@ -222,14 +222,14 @@ impl Compiler<'_> {
 
     fn permissions(&self, faults: &mut Faults) -> Vec<Permission> {
         let read = |written: &crate::definition::PermissionDefinition, faults: &mut Faults| {
-            let table = self.ground.table(&written.table, faults)?;
-            let mut names = Names::new(self.ground, &[], Roots::default());
+            let table = self.shared.table(&written.table, faults)?;
+            let mut names = Names::new(self.shared, &[], Roots::default());
             names.push(&written.variable.as_ref().unwrap_or(&written.table).text, Type::Row(table));
             let rows = match &written.rows {
                 None => None,
                 Some(source) => Some(names.condition(source, faults)?),
             };
-            let hide = written.hide.iter().filter_map(|name| self.ground.column(table, name, faults)).collect();
+            let hide = written.hide.iter().filter_map(|name| self.shared.column(table, name, faults)).collect();
             Some(Permission { table, roles: Self::who(&written.roles, faults), rows, hide })
         };
         self.definition.permissions.iter().filter_map(|written| read(written, faults)).collect()
@@ -242,7 +242,7 @@ impl Compiler<'_> {
         locals: &[(Arc<str>, Type)],
         faults: &mut Faults,
     ) -> Option<Event> {
-        let mut names = Names::new(self.ground, &self.of_draws, Roots::default());
+        let mut names = Names::new(self.shared, &self.of_draws, Roots::default());
         names.lenient = true;
         names.locals = locals.to_vec();
         let schedule = match &written.schedule {

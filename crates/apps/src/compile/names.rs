@@ -1,4 +1,4 @@
-//! What expressions of a definition may name at one place, and how their faults find back to the file.
+//! Names in scope for expressions of a definition at one place, and the positions of their faults in the file.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::syntax::nearest;
 use crate::syntax::source::Source;
 use crate::value::Value;
 
-/// What all expressions of a definition share.
+/// State that all expressions of a definition share.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct SharedScope {
     /// The tables, and the time zone.
     pub(crate) schema: Schema,
 }
@@ -22,20 +22,20 @@ pub(crate) struct Ground {
 /// The names that are known at one place. A local's place is its place among the values at run time.
 #[derive(Clone)]
 pub(crate) struct Names<'g> {
-    pub(crate) ground: &'g Ground,
+    pub(crate) shared: &'g SharedScope,
     pub(crate) locals: Vec<(Arc<str>, Type)>,
     pub(crate) functions: &'g [Function],
     pub(crate) roots: Roots,
     /// Conditions that hold here.
     pub(crate) proven: Vec<Checked>,
-    /// Whether random numbers may become amounts and random words those of an enum, to be checked when they are drawn.
+    /// True if random numbers may become amounts and random words those of an enum, to be checked when they are drawn.
     pub(crate) lenient: bool,
 }
 
 impl<'g> Names<'g> {
     /// No locals yet.
-    pub(crate) const fn new(ground: &'g Ground, functions: &'g [Function], roots: Roots) -> Self {
-        Self { ground, locals: Vec::new(), functions, roots, proven: Vec::new(), lenient: false }
+    pub(crate) const fn new(shared: &'g SharedScope, functions: &'g [Function], roots: Roots) -> Self {
+        Self { shared, locals: Vec::new(), functions, roots, proven: Vec::new(), lenient: false }
     }
 
     /// Adds a local and answers its place.
@@ -54,8 +54,8 @@ impl<'g> Names<'g> {
 
     pub(crate) fn scope(&self) -> Scope<'_> {
         Scope {
-            tables: &self.ground.schema,
-            calendar: &self.ground.schema.calendar,
+            tables: &self.shared.schema,
+            calendar: &self.shared.schema.calendar,
             locals: self.locals.clone(),
             functions: self.functions,
             roots: self.roots,
@@ -163,7 +163,7 @@ impl<'g> Names<'g> {
         faults: &mut Faults,
     ) -> Option<Checked> {
         let Some(condition) = condition else {
-            let name = &self.ground.schema.table(table).name;
+            let name = &self.shared.schema.table(table).name;
             return self.check_text(&format!("find({name})"), None).ok();
         };
         collect(expression::check_filter(&condition.text, table, variable, &self.scope()), condition, 0, faults)
@@ -171,7 +171,7 @@ impl<'g> Names<'g> {
 
     /// A type as the definition spells it.
     pub(crate) fn spell(&self, kind: &Type) -> String {
-        spell(kind, &self.ground.schema)
+        spell(kind, &self.shared.schema)
     }
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn spell(kind: &Type, schema: &Schema) -> String {
     }
 }
 
-/// Whether a drawn value of one type may stand for another: they are represented alike, and checked when drawn.
+/// True if a drawn value of one type may stand for another: they are represented alike, and checked when drawn.
 fn drawn_as(from: &Type, to: &Type) -> bool {
     match (from.present(), to.present()) {
         (Type::Int, Type::Money(_) | Type::Decimal(_)) | (Type::Text, Type::Enum(_)) => {
@@ -226,7 +226,7 @@ impl Name {
     }
 }
 
-impl Ground {
+impl SharedScope {
     /// The table of a name.
     pub(crate) fn table(&self, name: &Name, faults: &mut Faults) -> Option<TableId> {
         let found = self.schema.find(&name.text);

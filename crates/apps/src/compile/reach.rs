@@ -1,4 +1,4 @@
-//! What no episode ever gets to, and what would never end: told before anything is compiled.
+//! Unreachable and endless parts of a definition: told before anything is compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,9 +6,9 @@ use crate::definition::action::{EffectDefinition, EffectKind};
 use crate::definition::{Definition, Name};
 use crate::fault::Faults;
 
-/// Whether macros end; where they don't, nothing may expand them.
+/// True if macros end; where they don't, nothing may expand them.
 pub(super) fn check(definition: &Definition, faults: &mut Faults) -> bool {
-    let mut used = Used::default();
+    let mut used = UsedNames::default();
     for (_, action) in &definition.actions {
         used.effects(&action.effects);
     }
@@ -41,16 +41,16 @@ pub(super) fn check(definition: &Definition, faults: &mut Faults) -> bool {
     macros_end(definition, faults)
 }
 
-/// What effects name.
+/// Names that effects use.
 #[derive(Default)]
-struct Used<'d> {
+struct UsedNames<'d> {
     runs: BTreeSet<&'d str>,
     macros: BTreeSet<&'d str>,
     /// The first statement of each block that nothing gets to.
     dead: Vec<&'d Name>,
 }
 
-impl<'d> Used<'d> {
+impl<'d> UsedNames<'d> {
     fn effects(&mut self, effects: &'d [EffectDefinition]) {
         let end = effects.iter().position(fails);
         let dead = end.and_then(|end| effects.get(end + 1));
@@ -76,7 +76,7 @@ impl<'d> Used<'d> {
     }
 }
 
-/// Whether a statement always raises an error.
+/// True if a statement always raises an error.
 fn fails(effect: &EffectDefinition) -> bool {
     match &effect.effect {
         EffectKind::Fail(_) => true,
@@ -103,7 +103,7 @@ fn at_once(definition: &Definition, faults: &mut Faults) {
     }
 }
 
-/// Whether no macro calls itself, not even by way of others.
+/// True if no macro calls itself, not even by way of others.
 fn macros_end(definition: &Definition, faults: &mut Faults) -> bool {
     let edges: BTreeMap<&str, Vec<&Name>> = definition
         .macros

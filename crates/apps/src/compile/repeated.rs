@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::definition::view::{EmbedDefinition, Shown};
+use crate::definition::view::{EmbedDefinition, ShownFields};
 use crate::definition::{Definition, Name};
 use crate::fault::Faults;
 
@@ -40,7 +40,7 @@ pub(super) fn check(definition: &Definition, faults: &mut Faults) {
     }
 }
 
-fn shown(shown: &Shown, faults: &mut Faults) {
+fn shown(shown: &ShownFields, faults: &mut Faults) {
     once("column", shown.columns.iter().flatten(), faults);
     for (_, embed) in &shown.embed {
         match embed {

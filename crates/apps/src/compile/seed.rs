@@ -20,7 +20,7 @@ impl Compiler<'_> {
     pub(super) fn seed(&self, faults: &mut Faults) -> Seed {
         let written = &self.definition.seed;
         let tables = written.tables.iter().filter_map(|(name, seed)| self.table_seed(name, seed, faults)).collect();
-        for (id, table) in self.ground.schema.ids().filter(|(_, table)| table.single) {
+        for (id, table) in self.shared.schema.ids().filter(|(_, table)| table.single) {
             let seeded = written.tables.iter().any(|(name, _)| name.text == table.name);
             let missing = table
                 .columns()
@@ -39,15 +39,15 @@ impl Compiler<'_> {
     }
 
     fn table_seed(&self, name: &Name, written: &Written, faults: &mut Faults) -> Option<TableSeed> {
-        let table = self.ground.table(name, faults)?;
-        let single = self.ground.schema.table(table).single;
+        let table = self.shared.table(name, faults)?;
+        let single = self.shared.schema.table(table).single;
         if single != matches!(written.count, Count::Single) {
             let message =
                 if single { "has exactly one row: no count is needed" } else { "needs `n`, `rows`, `each` or `per`" };
             faults.push(name.fault(format!("`{}` {message}", name.text)));
             return None;
         }
-        let mut names = Names::new(self.ground, &self.of_draws, Roots::default());
+        let mut names = Names::new(self.shared, &self.of_draws, Roots::default());
         names.lenient = true;
         let mut owner = None;
         let count = match &written.count {
@@ -59,7 +59,7 @@ impl Compiler<'_> {
                 SeedCount::Each(of)
             }
             Count::Per { table: parent, number } => {
-                let parent_table = self.ground.table(parent, faults)?;
+                let parent_table = self.shared.table(parent, faults)?;
                 names.push(&parent.text, Type::Row(parent_table));
                 owner = Some((parent, parent_table));
                 SeedCount::Per { table: parent_table, number: names.check(number, Some(&Type::Int), faults)? }
@@ -91,7 +91,7 @@ impl Compiler<'_> {
     ) -> Vec<SeedColumn> {
         let mut names = names.clone();
         let mut columns: Vec<SeedColumn> = Vec::new();
-        let described = self.ground.schema.table(table);
+        let described = self.shared.schema.table(table);
         let given = |column: &Arc<str>| own.iter().chain(shared).any(|(name, _)| name.text == *column);
         if let Some((parent, parent_table)) = owner {
             let refers = described
@@ -106,7 +106,7 @@ impl Compiler<'_> {
         }
         let common = shared.iter().filter(|(name, _)| !own.iter().any(|(mine, _)| mine.text == name.text));
         for (name, source) in own.iter().chain(common) {
-            let Some(column) = self.ground.column(table, name, faults) else { continue };
+            let Some(column) = self.shared.column(table, name, faults) else { continue };
             let kind = &described.describe(column).kind;
             let drawn = seed_value(source, kind, &names, faults);
             names.push(&name.text, kind.clone());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::kinds::{default_value, kind};
-use super::names::Ground;
+use super::names::SharedScope;
 use crate::calendar::Calendar;
 use crate::data::Data;
 use crate::definition::table::{ColumnDefinition, OnDelete as Written, TableDefinition};
@@ -133,17 +133,21 @@ pub(super) fn with_defaults(mut schema: Schema, defaults: &[Vec<Option<Checked>>
 }
 
 /// By table and column: the value where an insert gives none. Nullable columns without a default are null.
-pub(super) fn defaults(definition: &Definition, ground: &Ground, faults: &mut Faults) -> Vec<Vec<Option<Checked>>> {
+pub(super) fn defaults(
+    definition: &Definition,
+    shared: &SharedScope,
+    faults: &mut Faults,
+) -> Vec<Vec<Option<Checked>>> {
     definition
         .tables
         .iter()
-        .zip(&ground.schema.tables)
+        .zip(&shared.schema.tables)
         .map(|((_, written), table)| {
             let owner = table.owner.map(|_| None);
             let columns = written.columns.iter().map(|(name, written)| {
                 let default = written.default.as_ref()?;
                 let kind = &table.describe(table.column(&name.text)?).kind;
-                default_value(default, kind, ground, faults)
+                default_value(default, kind, shared, faults)
             });
             owner.into_iter().chain(columns).collect()
         })

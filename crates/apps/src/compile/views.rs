@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::names::{Names, sentence};
 use super::{Compiler, kinds};
-use crate::app::{Embed, Shown, Shows, View};
+use crate::app::{Embed, RowSelection, ShownFields, View};
 use crate::definition::Name;
-use crate::definition::view::{EmbedDefinition, Shown as Written, ViewDefinition};
+use crate::definition::view::{EmbedDefinition, ShownFields as Written, ViewDefinition};
 use crate::expression::Roots;
 use crate::fault::Faults;
 use crate::kinds::{ColumnId, TableId, Type};
@@ -27,8 +27,8 @@ impl Compiler<'_> {
     }
 
     fn view(&self, name: &Name, written: &ViewDefinition, faults: &mut Faults) -> Option<View> {
-        let table = self.ground.table(&written.from, faults)?;
-        let parameters = kinds::parameters(&written.params, self.ground, faults);
+        let table = self.shared.table(&written.from, faults)?;
+        let parameters = kinds::parameters(&written.params, self.shared, faults);
         for (param, _) in &written.params {
             let taken = standard(written.one);
             if taken.contains(&&*param.text) || written.filter.iter().any(|column| column.text == param.text) {
@@ -38,7 +38,7 @@ impl Compiler<'_> {
         for column in written.filter.iter().filter(|column| standard(written.one).contains(&&*column.text)) {
             faults.push(column.fault(format!("the view has a parameter `{}` already", column.text)));
         }
-        let mut names = Names::new(self.ground, &self.of_actions, Roots::default());
+        let mut names = Names::new(self.shared, &self.of_actions, Roots::default());
         for parameter in &parameters {
             names.push(&parameter.name, parameter.kind.clone());
         }
@@ -60,18 +60,18 @@ impl Compiler<'_> {
                 }
             }
             match &written.condition {
-                None => Shows::One(None),
-                Some(condition) => Shows::One(Some(inner.condition(condition, faults)?)),
+                None => RowSelection::One(None),
+                Some(condition) => RowSelection::One(Some(inner.condition(condition, faults)?)),
             }
         } else {
-            Shows::Many(names.rows_where(table, row, written.condition.as_ref(), faults)?)
+            RowSelection::Many(names.rows_where(table, row, written.condition.as_ref(), faults)?)
         };
         let columns = |names: &[Name], faults: &mut Faults| -> Vec<ColumnId> {
-            names.iter().filter_map(|name| self.ground.column(table, name, faults)).collect()
+            names.iter().filter_map(|name| self.shared.column(table, name, faults)).collect()
         };
         let search = columns(&written.search, faults);
         for (name, column) in written.search.iter().zip(&search) {
-            if !matches!(self.ground.schema.table(table).describe(*column).kind.present(), Type::Text) {
+            if !matches!(self.shared.schema.table(table).describe(*column).kind.present(), Type::Text) {
                 faults.push(name.fault(format!("words are looked for in text, `{}` is none", name.text)));
             }
         }
@@ -79,7 +79,7 @@ impl Compiler<'_> {
         let sort = written
             .sort
             .iter()
-            .filter_map(|sort| Some((self.ground.column(table, &sort.column, faults)?, sort.descending)))
+            .filter_map(|sort| Some((self.shared.column(table, &sort.column, faults)?, sort.descending)))
             .collect();
         Some(View {
             name: Arc::clone(&name.text),
@@ -109,7 +109,7 @@ impl Compiler<'_> {
         };
         let told = written.filter.iter().chain(written.sort.iter().map(|sort| &sort.column)).chain(&written.search);
         for name in told {
-            let described = self.ground.schema.table(table);
+            let described = self.shared.schema.table(table);
             let secret = described.column(&name.text).is_some_and(|column| described.describe(column).secret);
             if secret || hides(name) {
                 faults.push(
@@ -121,15 +121,15 @@ impl Compiler<'_> {
 
     /// A column that is shown.
     fn shown_column(&self, table: TableId, name: &Name, faults: &mut Faults) -> Option<ColumnId> {
-        let column = self.ground.column(table, name, faults)?;
-        if self.ground.schema.table(table).describe(column).secret {
+        let column = self.shared.column(table, name, faults)?;
+        if self.shared.schema.table(table).describe(column).secret {
             faults.push(name.fault(format!("`{}` is secret: no view shows it", name.text)));
         }
         Some(column)
     }
 
-    fn shown(&self, table: TableId, written: &Written, names: &Names<'_>, faults: &mut Faults) -> Shown {
-        let described = self.ground.schema.table(table);
+    fn shown(&self, table: TableId, written: &Written, names: &Names<'_>, faults: &mut Faults) -> ShownFields {
+        let described = self.shared.schema.table(table);
         let columns = match &written.columns {
             None => described.columns().filter(|(_, column)| !column.secret).map(|(id, _)| id).collect(),
             Some(columns) => columns.iter().filter_map(|name| self.shown_column(table, name, faults)).collect(),
@@ -153,7 +153,7 @@ impl Compiler<'_> {
                 Some((Arc::clone(&name.text), self.embed(table, name, written, names, faults)?))
             })
             .collect();
-        Shown { columns, derive, embed }
+        ShownFields { columns, derive, embed }
     }
 
     fn embed(
@@ -166,8 +166,8 @@ impl Compiler<'_> {
     ) -> Option<Embed> {
         match written {
             EmbedDefinition::Referred(shown) => {
-                let column = self.ground.column(table, name, faults)?;
-                let Type::Row(other) = *self.ground.schema.table(table).describe(column).kind.present() else {
+                let column = self.shared.column(table, name, faults)?;
+                let Type::Row(other) = *self.shared.schema.table(table).describe(column).kind.present() else {
                     faults.push(name.fault(format!("`{}` refers to no table", name.text)));
                     return None;
                 };
@@ -175,9 +175,9 @@ impl Compiler<'_> {
                 Some(Embed::Referred { column, shown })
             }
             EmbedDefinition::Children { from, by, shown } => {
-                let child = self.ground.table(from, faults)?;
-                let column = self.ground.column(child, by, faults)?;
-                if *self.ground.schema.table(child).describe(column).kind.present() != Type::Row(table) {
+                let child = self.shared.table(from, faults)?;
+                let column = self.shared.column(child, by, faults)?;
+                if *self.shared.schema.table(child).describe(column).kind.present() != Type::Row(table) {
                     faults.push(by.fault(format!("`{}` does not refer to the rows that are shown", by.text)));
                     return None;
                 }

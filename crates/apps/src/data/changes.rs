@@ -1,4 +1,4 @@
-//! What differs between two states of the same tables: by row and column, at the price of what differs.
+//! Difference between two states of the same tables: by row and column, at the price of what differs.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::json::Codec;
 use crate::kinds::ColumnId;
 use crate::value::{RowKey, Value};
 
-/// What happened to one row.
+/// Change of one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The row.
     pub row: RowKey,
     /// Its id.
     pub id: Arc<str>,
-    /// What happened.
+    /// Kind of change.
     pub kind: ChangeKind,
 }
 
-/// What can happen to a row.
+/// Kind of change of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeKind {
     /// It is new.
@@ -36,7 +36,7 @@ pub enum ChangeKind {
     Deleted,
 }
 
-/// What leads from one state to another of the same schema: in the order of tables, then of creation.
+/// Changes that lead from one state to another of the same schema: in the order of tables, then of creation.
 #[must_use]
 pub fn changes(before: &Data, after: &Data) -> Vec<Change> {
     let mut changes = Vec::new();

@@ -22,13 +22,13 @@ pub const FAULTS_MAX: usize = 100;
 /// The member of a table's overrides that drops its rows first.
 const REPLACE: &str = "$replace";
 
-/// Something that is wrong with a document.
+/// A fault of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{pointer}: {message}")]
 pub struct DataFault {
     /// Where, as a JSON Pointer (RFC 6901); empty for the whole.
     pub pointer: String,
-    /// What is wrong, and what is expected instead.
+    /// Description of the fault and of the expected form.
     pub message: String,
 }
 
@@ -61,14 +61,14 @@ impl Data {
                     let shown = State::Object(Arc::clone(rows));
                     let absent = rows.members().is_empty() && known.is_none();
                     if !absent && known != Some(&shown) {
-                        load.put(id, &table.name, &shown.to_value(), Rest::Null);
+                        load.put(id, &table.name, &shown.to_value(), UnnamedColumns::Null);
                     }
                 }
                 Some(State::Object(rows)) => {
                     for item in self.table(id).document.members().diff(rows.members()) {
                         match item {
                             DiffItem::Add(name, row) | DiffItem::Update { new: (name, row), .. } => {
-                                load.put(id, name, &row.to_value(), Rest::Null);
+                                load.put(id, name, &row.to_value(), UnnamedColumns::Null);
                             }
                             DiffItem::Remove(name, _) => load.removed.extend(self.by_id(id, name)),
                         }
@@ -112,7 +112,7 @@ impl Data {
         for (id, table) in schema.ids() {
             match patch.get(&*table.name) {
                 None => {}
-                Some(row) if table.single => load.put(id, &table.name, row, Rest::Keep),
+                Some(row) if table.single => load.put(id, &table.name, row, UnnamedColumns::Keep),
                 Some(Json::Object(rows)) => load.overlay(id, rows),
                 Some(_) => load.fault(table_pointer(table), "expected an object of rows"),
             }
@@ -127,12 +127,12 @@ impl Data {
     }
 }
 
-/// What the columns have that a row doesn't name.
+/// Values of columns that a row doesn't name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum UnnamedColumns {
     /// Null.
     Null,
-    /// What they had, or the default in a new row.
+    /// Their old values, or the default in a new row.
     Keep,
     /// The default.
     Default,
@@ -143,7 +143,7 @@ struct Draft {
     row: RowKey,
     id: Arc<str>,
     fields: Map<String, Json>,
-    rest: Rest,
+    rest: UnnamedColumns,
     old: Option<Arc<Row>>,
 }
 
@@ -195,12 +195,14 @@ impl Load {
                 (Json::Null, Some(known)) if !replace => self.removed.push(known),
                 (Json::Null, Some(_)) => {}
                 (Json::Null, None) => self.fault(format!("{base}/{}", escaped(id)), "there is no such row to delete"),
-                (row, _) => self.put(table, id, row, if replace { Rest::Default } else { Rest::Keep }),
+                (row, _) => {
+                    self.put(table, id, row, if replace { UnnamedColumns::Default } else { UnnamedColumns::Keep })
+                }
             }
         }
     }
 
-    fn put(&mut self, table: TableId, id: &str, row: &Json, rest: Rest) {
+    fn put(&mut self, table: TableId, id: &str, row: &Json, rest: UnnamedColumns) {
         let Json::Object(fields) = row else {
             return self.fault(pointer(&self.schema, table, id), "expected an object of columns");
         };
@@ -332,13 +334,13 @@ impl Load {
 fn absent(draft: &Draft, position: usize, column: &Column) -> Option<Value> {
     let null = column.kind.may_be_null().then_some(Value::Null);
     match (draft.rest, &draft.old) {
-        (Rest::Null, _) => null,
-        (Rest::Keep, Some(old)) => old.cells.get(position).cloned(),
-        (Rest::Keep | Rest::Default, _) => column.default.clone().or(null),
+        (UnnamedColumns::Null, _) => null,
+        (UnnamedColumns::Keep, Some(old)) => old.cells.get(position).cloned(),
+        (UnnamedColumns::Keep | UnnamedColumns::Default, _) => column.default.clone().or(null),
     }
 }
 
-/// Where a row stands in the document.
+/// Position of a row in the document.
 fn pointer(schema: &Schema, table: TableId, id: &str) -> String {
     let table = schema.table(table);
     let pointer = table_pointer(table);

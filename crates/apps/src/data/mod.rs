@@ -26,7 +26,7 @@ pub use write::ROWS_DELETED_MAX;
 /// Most rows of a table.
 pub const ROWS_MAX: usize = 1_000_000;
 
-/// How many rows a scan passes in the time that a row is looked up by its number.
+/// Number of rows that a scan passes in the time that a row is looked up by its number.
 const SCANNED_PER_ROW: usize = 8;
 
 /// Rows of every table of a schema, found by number, by id, and by the values of indexed columns.
@@ -52,13 +52,13 @@ impl Data {
         &self.schema
     }
 
-    /// How many rows a table has.
+    /// Number of rows that a table has.
     #[must_use]
     pub fn len(&self, table: TableId) -> usize {
         self.table(table).rows.len()
     }
 
-    /// Whether a table has no rows.
+    /// True if a table has no rows.
     #[must_use]
     pub fn is_empty(&self, table: TableId) -> bool {
         self.table(table).rows.is_empty()
@@ -128,7 +128,7 @@ impl Data {
         Some(self.table(table).indexed(column, value)?.map(move |number| RowKey { table, number }))
     }
 
-    /// Whether rows are found by the value of a column without a scan.
+    /// True if rows are found by the value of a column without a scan.
     #[must_use]
     pub fn is_indexed(&self, table: TableId, column: ColumnId) -> bool {
         self.schema.table(table).describe(column).indexed

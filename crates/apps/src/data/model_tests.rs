@@ -55,7 +55,7 @@ impl Model {
         self.0.keys().filter(|row| row.table == table).copied().collect()
     }
 
-    /// What deletion does by its definition: follow cascades to the end, then look who is left behind.
+    /// Deletion by its definition: follow cascades to the end, then look who is left behind.
     fn delete(&mut self, data: &Data, row: RowKey) -> Result<(), ()> {
         let mut gone = vec![row];
         let mut place = 0;

@@ -1,11 +1,11 @@
-//! Why a row can't be written.
+//! Errors of writes to a row.
 
 use crate::kinds::{ColumnId, TableId};
 use crate::limits::Misfit;
 use crate::schema::Schema;
 use crate::value::RowKey;
 
-/// Why a row can't be inserted, updated or deleted.
+/// Reason why a row can't be inserted, updated or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Another row has this value of a unique column.
@@ -40,7 +40,7 @@ pub enum Refusal {
         table: TableId,
         /// The column.
         column: ColumnId,
-        /// Why not.
+        /// The reason.
         why: Misfit,
     },
     /// There are more or fewer values than columns.

@@ -35,7 +35,7 @@ pub(super) struct TableData {
     pub(super) document: Arc<Object>,
     /// The number of the next row.
     pub(super) next: u32,
-    /// What the ids depend on.
+    /// Key of the permutation of ids.
     pub(super) id_key: u64,
 }
 

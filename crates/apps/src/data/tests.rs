@@ -1,4 +1,4 @@
-//! What single changes do and refuse, and what documents and overrides may say.
+//! Tests of single changes, of refusals, and of documents and overrides.
 
 use std::sync::Arc;
 

@@ -171,7 +171,7 @@ impl Data {
         })
     }
 
-    /// Whether a value that isn't there yet may be written.
+    /// Checks whether a value that isn't there yet may be written.
     fn check(&self, schema: &Schema, table: TableId, column: ColumnId, value: &Value) -> Result<(), Refusal> {
         let description = schema.table(table).describe(column);
         limits::check(value, &description.kind).map_err(|why| Refusal::Value { table, column, why })?;

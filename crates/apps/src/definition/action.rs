@@ -11,21 +11,21 @@ use crate::syntax::source::Source;
 /// An action.
 #[derive(Debug, Clone)]
 pub struct ActionDefinition {
-    /// What it does, for the tool's description.
+    /// Description for the tool.
     pub about: Option<Arc<str>>,
-    /// Who may call it; the agent where left out.
+    /// Roles that may call it; the agent where left out.
     pub who: Vec<Name>,
-    /// What it takes.
+    /// Parameters.
     pub params: Entries<ParameterDefinition>,
     /// Names for expressions.
     pub bindings: Bindings,
-    /// What must hold, in order.
+    /// Guards, in order.
     pub guards: Vec<GuardDefinition>,
-    /// What it does, in order.
+    /// Effects, in order.
     pub effects: Vec<EffectDefinition>,
-    /// What it answers.
+    /// Members of its answer.
     pub returns: Bindings,
-    /// How far the clock moves, in seconds.
+    /// Seconds by which the clock moves.
     pub cost: Option<i64>,
     /// A registered native function that computes `returns.result` from the parameters.
     pub native: Option<Name>,
@@ -43,7 +43,7 @@ pub struct ParameterDefinition {
 /// A condition, and the error where it is false.
 #[derive(Debug, Clone)]
 pub struct GuardDefinition {
-    /// What must hold.
+    /// Condition.
     pub check: Source,
     /// The error.
     pub otherwise: Name,
@@ -52,13 +52,13 @@ pub struct GuardDefinition {
 /// Effects under a name.
 #[derive(Debug, Clone)]
 pub struct MacroDefinition {
-    /// What it takes.
+    /// Parameters.
     pub params: Entries<KindDefinition>,
-    /// What it does.
+    /// Effects.
     pub effects: Vec<EffectDefinition>,
 }
 
-/// Which rows an effect is about.
+/// Rows that an effect acts on.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// One row.
@@ -67,7 +67,7 @@ pub enum Target {
     Where {
         /// The table.
         table: Name,
-        /// What a row is called.
+        /// Variable of the row.
         variable: Name,
         /// The condition; all rows where left out.
         condition: Option<Source>,
@@ -77,65 +77,65 @@ pub enum Target {
 /// One statement.
 #[derive(Debug, Clone)]
 pub struct EffectDefinition {
-    /// Where it stands.
+    /// Its position.
     pub name: Name,
-    /// What it does.
+    /// Effect.
     pub effect: EffectKind,
 }
 
-/// What a statement does.
+/// Kind of statement.
 #[derive(Debug, Clone)]
 pub enum EffectKind {
     /// Adds a row.
     Insert {
-        /// To this table.
+        /// The table.
         into: Name,
-        /// What the row is called afterwards.
+        /// Variable of the row afterwards.
         variable: Option<Name>,
         /// Values by column.
         set: Bindings,
     },
     /// Changes rows.
     Update {
-        /// Which.
+        /// The rows.
         target: Target,
         /// Values by column.
         set: Bindings,
     },
     /// Removes rows.
     Delete {
-        /// Which.
+        /// The rows.
         target: Target,
     },
     /// Does something for each element of a list.
     Each {
-        /// What the element is called.
+        /// Variable of the element.
         variable: Name,
         /// The list.
         of: Source,
-        /// What is done.
+        /// Body.
         body: Vec<EffectDefinition>,
     },
     /// Does one thing or the other.
     If {
         /// The condition.
         condition: Source,
-        /// Where it holds.
+        /// Body if it holds.
         then: Vec<EffectDefinition>,
-        /// Where it does not.
+        /// Body if it does not.
         otherwise: Vec<EffectDefinition>,
     },
     /// Names a value.
     Let(Bindings),
     /// Runs an action of the system later.
     At {
-        /// When.
+        /// The time.
         time: Source,
-        /// Which.
+        /// The scheduled action.
         run: Name,
-        /// With which arguments.
+        /// Its arguments.
         args: Bindings,
-        /// By what it can be cancelled.
+        /// Key by which it can be cancelled.
         key: Option<Source>,
     },
     /// Forgets what was to run later under a key.
@@ -147,9 +147,9 @@ pub enum EffectKind {
     Fail(Name),
     /// Does what a macro says.
     Call {
-        /// Which.
+        /// The macro.
         name: Name,
-        /// With which arguments.
+        /// Its arguments.
         args: Bindings,
     },
 }

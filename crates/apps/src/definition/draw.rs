@@ -7,20 +7,20 @@ use super::{Name, listed, maybe};
 use crate::syntax::read::{At, Fields};
 use crate::syntax::source::Source;
 
-/// How a parameter is drawn.
+/// Draw of a parameter.
 #[derive(Debug, Clone)]
 pub struct DrawDefinition {
-    /// From what.
+    /// Its source.
     pub draw: Draw,
     /// A value that is not wanted.
     pub not: Option<Source>,
     /// Columns that must single the row out.
     pub refer: Vec<Name>,
-    /// Where it stands.
+    /// Its position.
     pub name: Name,
 }
 
-/// From what a parameter is drawn.
+/// Source of a parameter's values.
 #[derive(Debug, Clone)]
 pub enum Draw {
     /// One of some literals; `kind` where it is not told by them.
@@ -58,11 +58,11 @@ pub enum Draw {
     First {
         /// The list.
         of: Source,
-        /// By what; the element is called `x`.
+        /// Sort key; the element is called `x`.
         by: Source,
-        /// Whether the greatest is meant.
+        /// True if the greatest is meant.
         descending: bool,
-        /// How far the next one must be.
+        /// Distance to the next one.
         gap: Option<Source>,
     },
     /// A value that follows.

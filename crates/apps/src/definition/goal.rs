@@ -5,44 +5,44 @@ use super::{Bindings, Entries, Name, bindings, listed, maybe};
 use crate::syntax::read::At;
 use crate::syntax::source::Source;
 
-/// What is to be reached.
+/// Goal of a task.
 #[derive(Debug, Clone)]
 pub struct GoalDefinition {
     /// The whole difference between beginning and end.
     pub changes: Vec<ChangeDefinition>,
-    /// What may change as it likes.
+    /// Changes that are allowed.
     pub free: Vec<Source>,
-    /// Whether changing something and changing it back fails.
+    /// True if changing something and changing it back fails.
     pub strict_history: bool,
-    /// What must hold at the end.
+    /// Conditions at the end.
     pub also: Vec<Source>,
-    /// What must have been submitted.
+    /// Required submission.
     pub answer: Option<AnswerDefinition>,
-    /// Where it stands.
+    /// Its position.
     pub name: Name,
 }
 
 /// One change.
 #[derive(Debug, Clone)]
 pub struct ChangeDefinition {
-    /// What changes.
+    /// Kind of change.
     pub what: ChangeWhat,
     /// Values by column.
     pub fields: Entries<FieldDefinition>,
     /// For each element of a list, under a name.
     pub each: Option<(Name, Source)>,
-    /// Where it stands.
+    /// Its position.
     pub name: Name,
 }
 
-/// What changes.
+/// Kind of change.
 #[derive(Debug, Clone)]
 pub enum ChangeWhat {
     /// So many rows of a table come into being.
     Created {
         /// The table.
         table: Name,
-        /// How many; one where left out.
+        /// Number of rows; one where left out.
         count: Option<Source>,
     },
     /// A row changes.
@@ -51,7 +51,7 @@ pub enum ChangeWhat {
     Deleted(Source),
 }
 
-/// What a column must be.
+/// Required value of a column.
 #[derive(Debug, Clone)]
 pub enum FieldDefinition {
     /// Equal to this.
@@ -64,18 +64,18 @@ pub enum FieldDefinition {
     Check(Source),
 }
 
-/// What must have been submitted.
+/// Required submission.
 #[derive(Debug, Clone)]
 pub struct AnswerDefinition {
-    /// How it ended.
+    /// Required status.
     pub status: Status,
-    /// With which error.
+    /// Code of the error.
     pub code: Option<Name>,
-    /// With which values.
+    /// Values of the answer.
     pub slots: Bindings,
 }
 
-/// How a task was ended by the agent.
+/// Status with which the agent ends a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
     /// It is done.

@@ -13,17 +13,17 @@ pub type WrittenBounds = (Option<Arc<str>>, Option<Arc<str>>);
 /// A type as it is written, with bounds.
 #[derive(Debug, Clone)]
 pub struct KindDefinition {
-    /// What it is.
+    /// The type.
     pub kind: Kind,
-    /// Whether null is allowed.
+    /// True if null is allowed.
     pub opt: bool,
     /// Least and most, as written: of the value, or of the length of text and lists.
     pub bounds: Option<WrittenBounds>,
-    /// Where it stands.
+    /// Its position.
     pub name: Name,
 }
 
-/// What a type is made of.
+/// Type.
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// `bool`
@@ -52,8 +52,8 @@ pub enum Kind {
     Record(Vec<(Name, KindDefinition)>),
 }
 
-/// What a type with flags was taken apart into: the type, and the words behind it.
-pub(super) struct Spelled {
+/// Parts of a type with flags: the type, and the words behind it.
+pub(super) struct TypeAndFlags {
     pub(super) kind: KindDefinition,
     pub(super) flags: Vec<Arc<str>>,
     pub(super) default: Option<Arc<str>>,
@@ -93,7 +93,7 @@ impl KindDefinition {
 }
 
 /// Reads `[opt] TYPE [bounds] [flags] [= default]`.
-pub(super) fn spelled(at: &At<'_>) -> Option<Spelled> {
+pub(super) fn spelled(at: &At<'_>) -> Option<TypeAndFlags> {
     let text = at.text_within(500)?;
     let (head, default) = match split_default(&text) {
         None => (&*text, None),
@@ -105,7 +105,7 @@ pub(super) fn spelled(at: &At<'_>) -> Option<Spelled> {
     };
     let name = Name::at(Arc::clone(&text), at);
     match kind(&mut words, &name) {
-        Ok(kind) => Some(Spelled { kind, flags: words.map(Arc::from).collect(), default }),
+        Ok(kind) => Some(TypeAndFlags { kind, flags: words.map(Arc::from).collect(), default }),
         Err(message) => {
             at.fault(message);
             None
@@ -145,7 +145,7 @@ fn tokens(text: &str) -> Result<Vec<&str>, String> {
 
 type Words<'t> = std::iter::Peekable<std::vec::IntoIter<&'t str>>;
 
-/// What may stand behind a column's type.
+/// Flags behind a column's type.
 pub(super) const FLAGS: [&str; 7] = ["unique", "index", "volatile", "secret", "restrict", "cascade", "null"];
 
 fn kind(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String> {
@@ -199,7 +199,7 @@ fn kind(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String> {
     Ok(KindDefinition { kind, opt, bounds, name: name.clone() })
 }
 
-/// What a list is of: a type, or a record in braces.
+/// Type of a list's elements: a type, or a record in braces.
 fn element(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String> {
     let Some(record) = words.next_if(|word| word.starts_with('{')) else {
         let mut element = kind(words, name)?;

@@ -26,9 +26,9 @@ use crate::syntax::source::Source;
 pub struct Name {
     /// The name.
     pub text: Arc<str>,
-    /// Where it stands.
+    /// Its position.
     pub position: Position,
-    /// Which part of the definition that is.
+    /// The part of the definition.
     pub path: Arc<str>,
 }
 
@@ -45,13 +45,13 @@ pub struct Definition {
     pub name: Name,
     /// From 1.
     pub version: u32,
-    /// What the app is.
+    /// Description of the app.
     pub about: Arc<str>,
     /// Words to filter by.
     pub tags: Vec<Arc<str>>,
     /// IANA time zone.
     pub zone: Source,
-    /// Whether weeks begin on Sunday.
+    /// True if weeks begin on Sunday.
     pub sunday: bool,
     /// Civil time at which episodes begin.
     pub start: Source,
@@ -59,23 +59,23 @@ pub struct Definition {
     pub role: Option<Source>,
     /// The state.
     pub tables: Entries<table::TableDefinition>,
-    /// How initial rows are made.
+    /// Recipe of the initial rows.
     pub seed: seed::SeedDefinition,
     /// Typed errors.
     pub errors: Entries<ErrorDefinition>,
-    /// What can be read.
+    /// Views.
     pub views: Entries<view::ViewDefinition>,
-    /// What can be done.
+    /// Actions.
     pub actions: Entries<action::ActionDefinition>,
     /// Effects that several actions share.
     pub macros: Entries<action::MacroDefinition>,
-    /// What roles cannot see.
+    /// Tables and columns hidden from roles.
     pub permissions: Vec<PermissionDefinition>,
     /// Policies.
     pub rules: Vec<RuleDefinition>,
-    /// What always holds.
+    /// Invariants.
     pub invariants: Vec<Source>,
-    /// What happens without the agent.
+    /// Events, which happen without the agent.
     pub world: Vec<EventDefinition>,
     /// The graphical surface; `None` where it is to be made.
     pub screens: Option<Entries<screen::ScreenDefinition>>,
@@ -86,7 +86,7 @@ pub struct Definition {
 /// A typed error.
 #[derive(Debug, Clone)]
 pub struct ErrorDefinition {
-    /// What sort of error it is.
+    /// Kind of error.
     pub kind: ErrorKind,
     /// Template, compiled wherever the error is raised.
     pub text: Source,
@@ -137,11 +137,11 @@ impl ErrorKind {
 pub struct PermissionDefinition {
     /// The table.
     pub table: Name,
-    /// What the row is called in `rows`.
+    /// Variable of the row in `rows`.
     pub variable: Option<Name>,
-    /// Who is held by this.
+    /// Roles that are bound by it.
     pub roles: Vec<Name>,
-    /// Which rows can be seen; all where left out.
+    /// Condition of visible rows; all where left out.
     pub rows: Option<Source>,
     /// Columns that cannot be seen.
     pub hide: Vec<Name>,
@@ -152,17 +152,17 @@ pub struct PermissionDefinition {
 pub struct RuleDefinition {
     /// Its name.
     pub id: Name,
-    /// What the agent is told.
+    /// Text for the agent.
     pub text: Arc<str>,
-    /// Who sees to it.
+    /// Party that enforces it.
     pub enforce: Enforce,
     /// The actions it is about.
     pub applies: Vec<Name>,
-    /// What must hold when one of them is called; a rule without one is prose.
+    /// Condition on calls of one of them; a rule without one is prose.
     pub check: Option<Source>,
 }
 
-/// Who sees to a rule.
+/// Party that enforces a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforce {
     /// The engine refuses.
@@ -173,20 +173,20 @@ pub enum Enforce {
     Both,
 }
 
-/// Something that happens without the agent.
+/// An event, which happens without the agent.
 #[derive(Debug, Clone)]
 pub struct EventDefinition {
     /// Its name.
     pub name: Name,
-    /// When.
+    /// The time.
     pub schedule: Schedule,
     /// The action of `system` that it runs.
     pub run: Name,
-    /// With which arguments.
+    /// Its arguments.
     pub args: Bindings,
 }
 
-/// When an event happens.
+/// Time of an event.
 #[derive(Debug, Clone)]
 pub enum Schedule {
     /// Once.

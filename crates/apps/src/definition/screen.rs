@@ -13,22 +13,22 @@ use crate::syntax::source::Source;
 pub struct ScreenDefinition {
     /// Template.
     pub title: Source,
-    /// What it is about.
+    /// Arguments.
     pub args: Entries<KindDefinition>,
-    /// What stands on it, from the top.
+    /// Widgets, from the top.
     pub body: Vec<WidgetDefinition>,
 }
 
-/// Something on a screen.
+/// A widget.
 #[derive(Debug, Clone)]
 pub struct WidgetDefinition {
-    /// Where it stands.
+    /// Its position.
     pub name: Name,
-    /// What it is.
+    /// The widget.
     pub widget: WidgetKind,
 }
 
-/// How a list is laid out.
+/// Layout of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// One row below the other.
@@ -57,21 +57,21 @@ impl Layout {
     ];
 }
 
-/// Where one goes to.
+/// Target of a link.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct LinkTarget {
     /// The screen.
     pub screen: Name,
-    /// What it is about.
+    /// Arguments.
     pub args: Bindings,
 }
 
-/// What a widget is.
+/// Kind of widget.
 #[derive(Debug, Clone)]
 pub enum WidgetKind {
     /// The rows of a view.
     List {
-        /// How they are laid out.
+        /// Layout of the rows.
         layout: Layout,
         /// The view.
         view: Name,
@@ -83,7 +83,7 @@ pub enum WidgetKind {
         row: Vec<WidgetDefinition>,
         /// The column that rows are grouped by.
         by: Option<Name>,
-        /// What is said where there is none.
+        /// Text of an empty list.
         empty: Option<Source>,
     },
     /// Looks for words in the view's list.
@@ -94,9 +94,9 @@ pub enum WidgetKind {
     Pager(Name),
     /// The row that the screen is about.
     Detail {
-        /// Which of the screen's arguments.
+        /// The argument of the screen.
         arg: Name,
-        /// Which columns; all where left out.
+        /// The columns; all where left out.
         show: Option<Vec<Name>>,
     },
     /// Computed lines.
@@ -107,9 +107,9 @@ pub enum WidgetKind {
         action: Name,
         /// Parameters that are not asked for.
         fix: Bindings,
-        /// Where one goes to afterwards.
-        then: Option<Way>,
-        /// What the button says.
+        /// Target afterwards.
+        then: Option<LinkTarget>,
+        /// Label of the button.
         label: Option<Source>,
     },
     /// Runs an action.
@@ -118,25 +118,25 @@ pub enum WidgetKind {
         action: Name,
         /// Parameters that are not asked for.
         fix: Bindings,
-        /// Where one goes to afterwards.
-        then: Option<Way>,
-        /// What it says.
+        /// Target afterwards.
+        then: Option<LinkTarget>,
+        /// Label.
         label: Option<Source>,
-        /// Whether it asks again.
+        /// True if it asks again.
         confirm: bool,
     },
     /// Goes to another screen.
     Goto {
-        /// Where to.
-        way: Way,
-        /// What it says.
+        /// The target.
+        way: LinkTarget,
+        /// Label.
         label: Option<Source>,
     },
     /// A line of text.
     Banner {
         /// Template.
         text: Source,
-        /// When it is there.
+        /// Condition of its visibility.
         when: Option<Source>,
     },
     /// One of several bodies is seen, chosen by name.
@@ -145,9 +145,9 @@ pub enum WidgetKind {
     Steps(Entries<Vec<WidgetDefinition>>),
     /// A body that is seen when it is asked for.
     Dialog {
-        /// What the button says.
+        /// Label of the button.
         label: Arc<str>,
-        /// What stands in it.
+        /// Widgets in it.
         body: Vec<WidgetDefinition>,
     },
 }
@@ -210,7 +210,7 @@ fn widget(at: &At<'_>) -> Option<WidgetKind> {
             let args = listed(fields.optional("args"), bindings);
             let label = maybe(fields.optional("label"), At::source);
             let screen = Name::read(&inner);
-            Some(WidgetKind::Goto { way: Way { screen: screen?, args: args? }, label: label? })
+            Some(WidgetKind::Goto { way: LinkTarget { screen: screen?, args: args? }, label: label? })
         }
         "banner" => {
             let when = maybe(fields.optional("when"), At::source);
@@ -244,7 +244,7 @@ fn acting(word: &str, action: &At<'_>, fields: &mut Fields<'_>) -> Option<Widget
     let action = Name::read(action);
     let confirm = if word == "button" { maybe(fields.optional("confirm"), At::bool)?.unwrap_or(false) } else { false };
     let args = args?;
-    let then = then?.map(|screen| Way { screen, args });
+    let then = then?.map(|screen| LinkTarget { screen, args });
     Some(match word {
         "form" => WidgetKind::Form { action: action?, fix: fix?, then, label: label? },
         _ => WidgetKind::Button { action: action?, fix: fix?, then, label: label?, confirm },

@@ -7,22 +7,22 @@ use crate::syntax::source::Source;
 /// The whole section.
 #[derive(Debug, Clone)]
 pub struct SeedDefinition {
-    /// How many different initial databases there are.
+    /// Number of different initial databases.
     pub variants: u32,
     /// By table, in the order in which they are filled.
     pub tables: Entries<TableSeed>,
 }
 
-/// How the rows of a table are made.
+/// Recipe of a table's rows.
 #[derive(Debug, Clone)]
 pub struct TableSeed {
-    /// How many, and from what.
+    /// Number of rows, and their source.
     pub count: Count,
     /// Expressions by column.
     pub columns: Bindings,
 }
 
-/// How many rows, and from what.
+/// Number of rows, and their source.
 #[derive(Debug, Clone)]
 pub enum Count {
     /// The row of a single table.
@@ -33,7 +33,7 @@ pub enum Count {
     Rows(Vec<Bindings>),
     /// One per element of a list, under a name.
     Each {
-        /// What the element is called.
+        /// Variable of the element.
         variable: Name,
         /// The list.
         of: Source,
@@ -42,7 +42,7 @@ pub enum Count {
     Per {
         /// That table.
         table: Name,
-        /// How many for each.
+        /// Number of rows for each.
         number: Source,
     },
 }

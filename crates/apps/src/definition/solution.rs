@@ -9,51 +9,51 @@ use crate::syntax::source::Source;
 /// A step of a solution.
 #[derive(Debug, Clone)]
 pub struct StepDefinition {
-    /// Where it stands.
+    /// Its position.
     pub name: Name,
-    /// What is done.
+    /// The step.
     pub step: StepKind,
 }
 
-/// What is done in a step.
+/// Kind of step.
 #[derive(Debug, Clone)]
 pub enum StepKind {
     /// Calls an action or a view.
     Do {
-        /// Which.
+        /// The called action or view.
         call: Name,
-        /// With which arguments.
+        /// Its arguments.
         args: Bindings,
-        /// What its answer is called.
+        /// Variable of its answer.
         variable: Option<Name>,
     },
     /// Lets time pass, in seconds.
     Wait(Source),
     /// Ends the task.
     Submit {
-        /// How.
+        /// Status.
         status: Status,
-        /// With which error.
+        /// Code of the error.
         code: Option<Source>,
-        /// With which values.
+        /// Values of the answer.
         answers: Bindings,
     },
     /// Does something for each element of a list.
     Each {
-        /// What the element is called.
+        /// Variable of the element.
         variable: Name,
         /// The list.
         of: Source,
-        /// What is done.
+        /// Body.
         body: Vec<StepDefinition>,
     },
     /// Does one thing or the other.
     If {
         /// The condition.
         condition: Source,
-        /// Where it holds.
+        /// Body if it holds.
         then: Vec<StepDefinition>,
-        /// Where it does not.
+        /// Body if it does not.
         otherwise: Vec<StepDefinition>,
     },
 }

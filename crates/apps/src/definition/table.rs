@@ -11,11 +11,11 @@ use crate::syntax::source::Source;
 /// A table.
 #[derive(Debug, Clone)]
 pub struct TableDefinition {
-    /// How ids look; made from the table's name where left out.
+    /// Form of ids; made from the table's name where left out.
     pub id: Option<Source>,
-    /// Whether it has exactly one row.
+    /// True if it has exactly one row.
     pub single: bool,
-    /// Whether goals leave it alone.
+    /// True if goals leave it alone.
     pub untracked: bool,
     /// The table whose rows own this one's.
     pub owned_by: Option<Name>,
@@ -36,13 +36,13 @@ pub struct ColumnDefinition {
     pub volatile: bool,
     /// No view shows it.
     pub secret: bool,
-    /// What happens when the row that is referred to is deleted.
+    /// Action on the deletion of the referenced row.
     pub on_delete: Option<OnDelete>,
     /// The value where none is given.
     pub default: Option<DefaultDefinition>,
 }
 
-/// What happens to a row when one that it refers to is deleted.
+/// Action on a row when one that it refers to is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDelete {
     /// The deletion is refused.
@@ -56,9 +56,9 @@ pub enum OnDelete {
 /// A default as it is written behind `=`.
 #[derive(Debug, Clone)]
 pub struct DefaultDefinition {
-    /// What stands there: a word, a number, or a text in quotes.
+    /// The text: a word, a number, or a text in quotes.
     pub text: Arc<str>,
-    /// Where.
+    /// The position.
     pub source: Source,
 }
 

@@ -11,29 +11,29 @@ use crate::syntax::source::Source;
 /// A task template.
 #[derive(Debug, Clone)]
 pub struct TaskDefinition {
-    /// Whether an obstacle makes it impossible.
+    /// True if an obstacle makes it impossible.
     pub infeasible: bool,
     /// The template that it is a twin of.
     pub twin_of: Option<Name>,
-    /// What is drawn, in order.
+    /// Parameters, in order.
     pub params: Entries<DrawDefinition>,
     /// Effects before the episode begins.
     pub setup: Vec<EffectDefinition>,
     /// Effects that add near misses.
     pub plant: Vec<EffectDefinition>,
-    /// What must hold at the beginning.
+    /// Conditions at the beginning.
     pub require: Vec<Source>,
     /// Templates of the instruction.
     pub text: Vec<Source>,
-    /// What is to be reached.
+    /// Goal.
     pub goal: GoalDefinition,
     /// Parts of the way.
     pub milestones: Vec<MilestoneDefinition>,
-    /// What must never happen.
+    /// Conditions that must never hold.
     pub minefields: Vec<MinefieldDefinition>,
     /// Events of this task alone.
     pub world: Vec<EventDefinition>,
-    /// How it is done; where it is left out, the shortest way that is found.
+    /// Solution; where it is left out, the shortest way that is found.
     pub solution: Option<Vec<StepDefinition>>,
 }
 
@@ -46,11 +46,11 @@ pub struct MilestoneDefinition {
     pub when: Source,
     /// Its share.
     pub weight: u32,
-    /// What must be reached before.
+    /// Milestones that come before.
     pub after: Vec<Name>,
 }
 
-/// What must never happen.
+/// Condition that must never hold.
 #[derive(Debug, Clone)]
 pub struct MinefieldDefinition {
     /// Its name.

@@ -10,19 +10,19 @@ use crate::syntax::source::Source;
 /// A view.
 #[derive(Debug, Clone)]
 pub struct ViewDefinition {
-    /// What it shows, for the tool's description.
+    /// Description for the tool.
     pub about: Option<Arc<str>>,
-    /// Who may read it; the agent where left out.
+    /// Roles that may read it; the agent where left out.
     pub who: Vec<Name>,
-    /// What it takes beside what every view takes.
+    /// Parameters beside those of every view.
     pub params: Entries<ParameterDefinition>,
     /// The table.
     pub from: Name,
-    /// What a row is called.
+    /// Variable of the row.
     pub variable: Option<Name>,
-    /// Which rows.
+    /// The rows.
     pub condition: Option<Source>,
-    /// Whether it shows one row by its id.
+    /// True if it shows one row by its id.
     pub one: bool,
     /// Columns in which words are looked for.
     pub search: Vec<Name>,
@@ -32,18 +32,18 @@ pub struct ViewDefinition {
     pub sort: Vec<SortDefinition>,
     /// Rows of a page.
     pub page: Option<u32>,
-    /// What is shown of a row.
-    pub shown: Shown,
+    /// Fields shown of a row.
+    pub shown: ShownFields,
 }
 
-/// What is shown of a row.
+/// Fields shown of a row.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct ShownFields {
     /// Columns; all where left out.
     pub columns: Option<Vec<Name>>,
     /// Computed columns.
     pub derive: Bindings,
-    /// What refers to or is referred to.
+    /// Embedded rows.
     pub embed: Entries<EmbedDefinition>,
 }
 
@@ -52,11 +52,11 @@ pub struct Shown {
 pub struct SortDefinition {
     /// The column.
     pub column: Name,
-    /// Whether the greatest comes first.
+    /// True if the greatest comes first.
     pub descending: bool,
 }
 
-/// What is shown together with a row.
+/// Rows shown together with a row.
 #[derive(Debug, Clone)]
 pub enum EmbedDefinition {
     /// Columns of the row that a ref column names.
@@ -67,8 +67,8 @@ pub enum EmbedDefinition {
         from: Name,
         /// Their column that refers to this row.
         by: Name,
-        /// What is shown of them.
-        shown: Box<Shown>,
+        /// Fields shown of them.
+        shown: Box<ShownFields>,
     },
 }
 
@@ -89,7 +89,7 @@ impl ViewDefinition {
         let filter = listed(fields.optional("filter"), |at| at.list(Name::read));
         let sort = listed(fields.optional("sort"), |at| at.list(SortDefinition::read));
         let page = maybe(fields.optional("page"), |at| at.int_in(1..=PAGE_MAX));
-        let shown = Shown::read(&mut fields);
+        let shown = ShownFields::read(&mut fields);
         fields.finish();
         Some(Self {
             about: about?,
@@ -116,7 +116,7 @@ impl SortDefinition {
     }
 }
 
-impl Shown {
+impl ShownFields {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let columns = maybe(fields.optional("columns"), |at| at.list(Name::read));
         let derive = listed(fields.optional("derive"), bindings);
@@ -135,7 +135,7 @@ impl EmbedDefinition {
         let mut fields = at.fields()?;
         let from = fields.required("from").and_then(|at| Name::read(&at));
         let by = fields.required("by").and_then(|at| Name::read(&at));
-        let shown = Shown::read(&mut fields);
+        let shown = ShownFields::read(&mut fields);
         fields.finish();
         Some(Self::Children { from: from?, by: by?, shown: Box::new(shown?) })
     }

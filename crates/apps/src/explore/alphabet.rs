@@ -1,4 +1,4 @@
-//! Which calls are tried in a state: the values that stand for all others, put together.
+//! Calls tried in a state: the values that stand for all others, put together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,23 +24,23 @@ pub(super) struct Alphabet {
     pub(super) rows: BTreeMap<TableId, Vec<RowKey>>,
     /// Values of a task, with their types; tried before all others.
     pub(super) values: Vec<(Type, Value)>,
-    /// Whether values of the task take the place of others of their type.
+    /// True if values of the task take the place of others of their type.
     pub(super) lean: bool,
     /// Calls that were found to be unlike each other, by action.
     pub(super) corpus: Vec<Vec<Map<String, Json>>>,
     /// Arguments that are tried of one action in one state.
     pub(super) arguments_max: usize,
-    /// Whether texts must differ from each other.
+    /// True if texts must differ from each other.
     distinct: bool,
     hints: Vec<Vec<Hint>>,
 }
 
-/// What may be tried beside the rows of the beginning.
-pub(super) struct Around<'a> {
+/// Values that may be tried beside the rows of the beginning.
+pub(super) struct ExtraValues<'a> {
     pub(super) world: &'a World,
     /// Rows that were created or changed.
     pub(super) fresh: &'a BTreeMap<TableId, Vec<RowKey>>,
-    /// Whether values are taken from those rows alone.
+    /// True if values are taken from those rows alone.
     pub(super) narrow: bool,
 }
 
@@ -71,7 +71,7 @@ impl Alphabet {
 
     /// Arguments of an action that are worth a try: all combinations where they are few, otherwise those found to be unlike
     /// each other with one value exchanged at a time.
-    pub(super) fn arguments(&self, app: &App, action: usize, around: &Around<'_>) -> Vec<Map<String, Json>> {
+    pub(super) fn arguments(&self, app: &App, action: usize, around: &ExtraValues<'_>) -> Vec<Map<String, Json>> {
         let parameters = &app.actions[action].parameters;
         let choices: Vec<Vec<Option<Json>>> = (0..parameters.len())
             .map(|place| self.choices(&parameters[place], &self.hints[action][place], around))
@@ -106,8 +106,8 @@ impl Alphabet {
         found
     }
 
-    /// What is tried for a parameter; none is to leave it out.
-    pub(super) fn choices(&self, parameter: &Parameter, hint: &Hint, around: &Around<'_>) -> Vec<Option<Json>> {
+    /// Values tried for a parameter; none is to leave it out.
+    pub(super) fn choices(&self, parameter: &Parameter, hint: &Hint, around: &ExtraValues<'_>) -> Vec<Option<Json>> {
         let present = self.values(parameter, hint, around, 0);
         if parameter.required() {
             return present.into_iter().map(Some).collect();
@@ -134,7 +134,7 @@ impl Alphabet {
     }
 
     /// Values of a parameter's type.
-    fn values(&self, parameter: &Parameter, hint: &Hint, around: &Around<'_>, depth: usize) -> Vec<Json> {
+    fn values(&self, parameter: &Parameter, hint: &Hint, around: &ExtraValues<'_>, depth: usize) -> Vec<Json> {
         let world = around.world;
         let kind = parameter.kind.present();
         let codec = world.codec();
@@ -182,7 +182,7 @@ impl Alphabet {
     }
 
     /// The shortest lists: as many entries as must be, one more, the same one twice.
-    fn lists(&self, parameter: &Parameter, hint: &Hint, around: &Around<'_>, depth: usize) -> Vec<Json> {
+    fn lists(&self, parameter: &Parameter, hint: &Hint, around: &ExtraValues<'_>, depth: usize) -> Vec<Json> {
         let Some(element) = parameter.inner.first() else { return Vec::new() };
         let entries = self.values(element, hint, around, depth + 1);
         let fits = |length: usize| {
@@ -206,7 +206,7 @@ impl Alphabet {
         lists.into_iter().filter(|list| fits(list.len())).map(Json::Array).collect()
     }
 
-    fn texts(&self, parameter: &Parameter, hint: &Hint, around: &Around<'_>) -> Vec<Json> {
+    fn texts(&self, parameter: &Parameter, hint: &Hint, around: &ExtraValues<'_>) -> Vec<Json> {
         let mut texts: Vec<String> = hint.texts.iter().take(CHOICES_MAX).cloned().collect();
         if hint.mentioned {
             texts.extend(self.cells(&Type::Text, around).into_iter().filter_map(|value| match value {
@@ -228,7 +228,7 @@ impl Alphabet {
     }
 
     /// The ends of what is allowed, the constants of guards, and what rows hold, each with its two neighbours.
-    fn numbers(&self, parameter: &Parameter, hint: &Hint, around: &Around<'_>) -> Vec<i64> {
+    fn numbers(&self, parameter: &Parameter, hint: &Hint, around: &ExtraValues<'_>) -> Vec<i64> {
         let (world, kind, bounds) = (around.world, parameter.kind.present(), parameter.bounds);
         let today = world.app().calendar.date(world.now());
         let (plain, unit) = match kind {
@@ -262,8 +262,8 @@ impl Alphabet {
         numbers.into_iter().collect()
     }
 
-    /// What columns of a type hold in the rows that are tried.
-    fn cells(&self, kind: &Type, around: &Around<'_>) -> Vec<Value> {
+    /// Values that columns of a type hold in the rows that are tried.
+    fn cells(&self, kind: &Type, around: &ExtraValues<'_>) -> Vec<Value> {
         let data = around.world.data();
         let mut cells = BTreeSet::new();
         let others = if around.narrow { None } else { Some(self.rows.values()) };

@@ -48,7 +48,7 @@ impl Classes {
         Self(represented)
     }
 
-    /// Whether every row of a call stands for itself.
+    /// True if every row of a call stands for itself.
     pub(super) fn stands(&self, parameters: &[Parameter], arguments: &Map<String, Json>) -> bool {
         let id = |parameter: &Parameter| arguments.get(&*parameter.name).and_then(Json::as_str).map(ToOwned::to_owned);
         !parameters

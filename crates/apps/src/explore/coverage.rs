@@ -1,4 +1,4 @@
-//! What was met on the way: guards that failed, codes that were raised, actions that succeeded.
+//! Coverage of a search: guards that failed, codes that were raised, actions that succeeded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::app::{Action, App, Effect, ErrorId, Raise};
 use crate::run::Occurrence;
 
-/// What was met of every action.
+/// Coverage of every action.
 #[derive(Debug)]
 pub(super) struct Coverage {
     /// By action: how often each guard was asked with all before it holding, and how often it then failed.
@@ -19,7 +19,7 @@ pub(super) struct Coverage {
     raised: BTreeSet<Arc<str>>,
 }
 
-/// What was met of one action.
+/// Coverage of one action.
 #[derive(Debug, Clone, Serialize)]
 pub struct ActionReport {
     /// Calls that were tried.
@@ -30,14 +30,14 @@ pub struct ActionReport {
     pub guards: Vec<GuardReport>,
 }
 
-/// What was met of one guard.
+/// Coverage of one guard.
 #[derive(Debug, Clone, Serialize)]
 pub struct GuardReport {
     /// The error that it raises.
     pub code: Arc<str>,
-    /// How often it was asked: all guards before it held.
+    /// Number of times that it was asked: all guards before it held.
     pub asked: u64,
-    /// How often it failed then.
+    /// Number of times that it failed then.
     pub failed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the guards of an action say of its parameters: which of them matter, and next to which constants they decide.
+//! Hints about parameters in the guards of an action: which of them matter, and next to which constants they decide.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use crate::app::Action;
 use crate::expression::Checked;
 use crate::value::Value;
 
-/// What is known of one parameter.
+/// Hint about one parameter.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hint {
-    /// Whether a guard, or a condition of an effect, mentions it.
+    /// True if a guard, or a condition of an effect, mentions it.
     pub(super) mentioned: bool,
     /// Numbers that stand beside it there.
     pub(super) numbers: BTreeSet<i64>,

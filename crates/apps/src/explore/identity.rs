@@ -1,4 +1,4 @@
-//! What tells one state of an app from another, and what makes two of them the same.
+//! Identity of a state of an app.
 //!
 //! Two states are the same if they differ alike from the beginning once rows that were created are called by what is in them
 //! instead of by their ids and numbers. Volatile columns and untracked tables are left out, and points in time count by their
@@ -18,12 +18,12 @@ use crate::kinds::{TableId, Type};
 use crate::run::{Scheduled, World};
 use crate::value::{RowKey, Value};
 
-/// What tells states of an app apart beside its data.
+/// Identity of a state beside its data.
 #[derive(Debug, Default)]
 pub(super) struct Identity {
     /// Calls that guards or goals count.
     pub(super) counted: BTreeSet<Arc<str>>,
-    /// Whether it matters what was ever changed.
+    /// True if it matters what was ever changed.
     history: bool,
 }
 
@@ -32,17 +32,17 @@ const COUNTED_MAX: u32 = 3;
 
 /// A state as far as it differs from the beginning.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct StateDelta {
     /// The same for states that are the same.
     pub(super) digest: Digest,
     /// Rows that were created or changed and are still there, by table in the order of creation.
     pub(super) fresh: BTreeMap<TableId, Vec<RowKey>>,
-    /// How many rows were created, by table.
+    /// Number of rows that were created, by table.
     pub(super) created: BTreeMap<TableId, usize>,
 }
 
-impl Seen {
-    /// Whether the row of an id is one that was created or changed.
+impl StateDelta {
+    /// True if the row of an id is one that was created or changed.
     pub(super) fn is_fresh(&self, world: &World, table: TableId, id: &str) -> bool {
         let row = world.data().by_id(table, id);
         row.is_some_and(|row| self.fresh.get(&table).is_some_and(|fresh| fresh.contains(&row)))
@@ -75,7 +75,7 @@ impl Identity {
     }
 
     /// Looks at a state.
-    pub(super) fn see(&self, world: &World) -> Seen {
+    pub(super) fn see(&self, world: &World) -> StateDelta {
         let written = changes(&world.beginning().data, world.data());
         let names = Names::new(world, &written);
         let mut text = format!("{}\n{}", names.rows(&written), names.schedule());
@@ -100,7 +100,7 @@ impl Identity {
                 fresh.entry(change.row.table).or_default().push(change.row);
             }
         }
-        Seen { digest: Digest::of(text.as_bytes()), fresh, created }
+        StateDelta { digest: Digest::of(text.as_bytes()), fresh, created }
     }
 }
 
@@ -164,7 +164,7 @@ impl<'a> Names<'a> {
         lines.join("\n")
     }
 
-    /// What is scheduled, by date, one a line.
+    /// Scheduled events by date, one a line.
     fn schedule(&self) -> String {
         let line = |scheduled: Scheduled<'_>| {
             let action = &self.world.app().actions[scheduled.action];

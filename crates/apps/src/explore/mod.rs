@@ -23,8 +23,8 @@ use serde::Serialize;
 
 use crate::app::{App, Role};
 use crate::run::{Beginning, World, database};
-use crate::task::ticket::propose;
-use crate::task::wanted::Wanted;
+use crate::task::draw_key::propose;
+use crate::task::subject::GoalSubject;
 
 pub use coverage::{ActionReport, GuardReport};
 pub use dot::dot;
@@ -33,7 +33,7 @@ pub use solve::solve;
 
 use search::Search;
 
-/// How far an exploration goes.
+/// Bounds of an exploration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Options {
     /// States.
@@ -67,7 +67,7 @@ impl Default for Options {
     }
 }
 
-/// What kept an exploration from going further.
+/// Bound that ended an exploration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Cut {
     /// There are more states.
@@ -83,7 +83,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Whether every state was reached that the calls which were tried lead to, apart from those with more created rows.
+    /// True if every state was reached that the calls which were tried lead to, apart from those with more created rows.
     #[must_use]
     pub const fn complete(&self) -> bool {
         !(self.states || self.depth || self.calls || self.wait)
@@ -126,14 +126,14 @@ pub fn explore(app: &Arc<App>, options: Options) -> Result<Exploration, String> 
 pub fn explore_task(app: &Arc<App>, template: usize, seed: u64, options: Options) -> Result<Exploration, String> {
     let instance = propose(app, template, SPLIT, seed)?;
     let start = World::begin(instance.beginning(SEED, instance.data.clone())).map_err(|stop| stop.to_string())?;
-    let wanted = Wanted::of(&instance, &start);
+    let subject = GoalSubject::of(&instance, &start);
     let mut search = Search::new(app, options, None);
     search.actions.retain(|(_, role)| *role == Role::AGENT);
     search.identity = identity::Identity::new(app, Some(instance.template()));
-    search.alphabet.add_rows(solve::about(&wanted, &start));
-    search.alphabet.values.clone_from(&wanted.values);
+    search.alphabet.add_rows(solve::about(&subject, &start));
+    search.alphabet.values.clone_from(&subject.values);
     survey::survey(&start, &mut search.alphabet, &search.actions, options.survey);
-    search.task = Some((&instance, wanted));
+    search.task = Some((&instance, subject));
     let found = search.run(start);
     let mut exploration = report::report(app, options, &found);
     let way = solve(&instance, Options { states_max: options.states_max, ..Options::SOLVE });

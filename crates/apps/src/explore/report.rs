@@ -1,4 +1,4 @@
-//! What an exploration tells.
+//! Report of an exploration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::task::instance::Instance;
 /// Traps that are told one by one.
 const TRAPS_SHOWN: usize = 20;
 
-/// What was found, with the bound within which it holds.
+/// Result of an exploration, with the bound within which it holds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Exploration {
     /// The app.
     pub app: Arc<str>,
-    /// How far it went at most.
+    /// Bounds.
     pub options: Options,
-    /// What kept it from going further.
+    /// Bound that ended it.
     pub cut: Cut,
-    /// Whether nothing did, but for the bound on created rows.
+    /// True if nothing did, but for the bound on created rows.
     pub complete: bool,
     /// States that were reached.
     pub states: usize,
@@ -65,20 +65,20 @@ pub struct Breach {
 /// A fault that only shows while the app runs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Crash {
-    /// What went wrong.
+    /// Message.
     pub message: String,
     /// The calls up to the one that failed.
     pub calls: Vec<Call>,
 }
 
-/// Whether a goal can be reached.
+/// Reachability of a goal.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct GoalReport {
     /// The seed of the task that was looked at.
     pub seed: u64,
-    /// What the agent is told.
+    /// Text for the agent.
     pub text: String,
-    /// Why there is no task of this template.
+    /// Reason why there is no task of this template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// A shortest way, with the reading that it needs; none if none was found.
@@ -98,7 +98,7 @@ pub struct Trap {
     pub calls: Vec<Call>,
 }
 
-/// What was reached, as a graph.
+/// Graph of the reached states.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     /// By number from 0; the first is the beginning.
@@ -112,22 +112,22 @@ pub struct Graph {
 pub struct GraphState {
     /// Calls from the beginning.
     pub depth: usize,
-    /// Whether the goal of the task that is explored holds.
+    /// True if the goal of the task that is explored holds.
     pub goal: bool,
-    /// Whether moves from it were left out.
+    /// True if moves from it were left out.
     pub open: bool,
-    /// Whether an invariant is broken here first.
+    /// True if an invariant is broken here first.
     pub breach: bool,
 }
 
 /// A move of the graph.
 #[derive(Debug, Clone)]
 pub struct GraphMove {
-    /// From which state.
+    /// State before.
     pub from: usize,
-    /// To which state.
+    /// State after.
     pub to: usize,
-    /// By which call.
+    /// The call.
     pub call: Call,
 }
 

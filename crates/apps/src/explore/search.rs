@@ -6,19 +6,19 @@ use std::sync::Arc;
 use palestra_state::Digest;
 use serde_json::{Map, Value as Json, json};
 
-use super::alphabet::{Alphabet, Around};
+use super::alphabet::{Alphabet, ExtraValues};
 use super::classes::{Classes, Tried};
 use super::coverage::Coverage;
-use super::identity::{Identity, Seen};
+use super::identity::{Identity, StateDelta};
 use super::{Cut, Options};
 use crate::app::{App, Callable, Parameter, Role};
 use crate::kinds::{TableId, Type};
-use crate::run::{Stop, WAIT_SECONDS_MAX, World, broken_invariants};
+use crate::run::{CallError, WAIT_SECONDS_MAX, World, broken_invariants};
 use crate::task::call::Call;
 use crate::task::episode::Episode;
 use crate::task::instance::Instance;
+use crate::task::subject::{GoalSubject, submission};
 use crate::task::verdict::strict;
-use crate::task::wanted::{Wanted, submission};
 
 /// Goes through the states of an app.
 pub(super) struct Search<'a> {
@@ -29,17 +29,17 @@ pub(super) struct Search<'a> {
     /// Actions that are called, and by whom.
     pub(super) actions: Vec<(usize, Role)>,
     /// The task, if the search is for its goal too.
-    pub(super) task: Option<(&'a Arc<Instance>, Wanted)>,
-    /// Whether it ends at the first goal.
+    pub(super) task: Option<(&'a Arc<Instance>, GoalSubject)>,
+    /// True if it ends at the first goal.
     pub(super) until_goal: bool,
-    /// Whether states are left aside that differ from the beginning in what the goal does not list.
+    /// True if states are left aside that differ from the beginning in what the goal does not list.
     pub(super) straight: bool,
     pub(super) found: Found,
     by_digest: HashMap<Digest, usize>,
-    queue: VecDeque<(usize, World, Seen)>,
+    queue: VecDeque<(usize, World, StateDelta)>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) states: Vec<Reached>,
@@ -61,13 +61,13 @@ type Succeeded = (Map<String, Json>, World);
 /// A state that was reached.
 #[derive(Debug)]
 pub(super) struct Reached {
-    /// How many moves it is from the beginning.
+    /// Number of moves from the beginning.
     pub(super) depth: usize,
     /// From where, and how.
     pub(super) from: Option<(usize, Call)>,
-    /// Whether the goal holds.
+    /// True if the goal holds.
     pub(super) goal: bool,
-    /// Whether moves from it were left out.
+    /// True if moves from it were left out.
     pub(super) open: bool,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Move {
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(app: &Arc<App>, options: Options, task: Option<(&'a Arc<Instance>, Wanted)>) -> Self {
+    pub(super) fn new(app: &Arc<App>, options: Options, task: Option<(&'a Arc<Instance>, GoalSubject)>) -> Self {
         let template = task.as_ref().map(|(instance, _)| instance.template());
         Self {
             app: Arc::clone(app),
@@ -130,10 +130,10 @@ impl<'a> Search<'a> {
     }
 
     /// Every call of an action that is worth a try.
-    fn try_action(&mut self, state: usize, world: &World, seen: &Seen, place: usize) {
+    fn try_action(&mut self, state: usize, world: &World, seen: &StateDelta, place: usize) {
         let (action, role) = self.actions[place];
         let app = Arc::clone(&self.app);
-        let around = Around { world, fresh: &seen.fresh, narrow: false };
+        let around = ExtraValues { world, fresh: &seen.fresh, narrow: false };
         let described = &app.actions[action];
         let mut tried: Vec<Tried> = Vec::new();
         for arguments in self.alphabet.arguments(&app, action, &around) {
@@ -144,7 +144,7 @@ impl<'a> Search<'a> {
             }
         }
         let parameters = &described.parameters;
-        let named = self.task.as_ref().map(|(_, wanted)| wanted.rows.as_slice()).unwrap_or_default();
+        let named = self.task.as_ref().map(|(_, subject)| subject.rows.as_slice()).unwrap_or_default();
         let named: BTreeSet<&str> = named.iter().filter_map(|row| world.data().id(*row)).map(|id| &**id).collect();
         let fresh = |id: &str| named.contains(id) || seen.fresh.keys().any(|table| seen.is_fresh(world, *table, id));
         let classes = (!self.alphabet.lean).then(|| Classes::of(parameters, &tried, &fresh));
@@ -179,9 +179,9 @@ impl<'a> Search<'a> {
     }
 
     /// Reading changes nothing, unless it is counted.
-    fn try_views(&mut self, state: usize, world: &World, seen: &Seen) {
+    fn try_views(&mut self, state: usize, world: &World, seen: &StateDelta) {
         let app = Arc::clone(&self.app);
-        let around = Around { world, fresh: &seen.fresh, narrow: false };
+        let around = ExtraValues { world, fresh: &seen.fresh, narrow: false };
         for name in self.identity.counted.clone() {
             let Some(Callable::View(place)) = app.calls.get(&name) else { continue };
             let view = &app.views[*place];
@@ -238,7 +238,7 @@ impl<'a> Search<'a> {
             return;
         }
         if let Some((origin, _)) = &from {
-            if self.straight && self.task.as_ref().is_some_and(|(instance, wanted)| wanted.strays(instance, &world)) {
+            if self.straight && self.task.as_ref().is_some_and(|(instance, subject)| subject.strays(instance, &world)) {
                 return;
             }
             if seen.created.iter().any(|(table, count)| *count > self.created_max(*table)) {
@@ -269,11 +269,11 @@ impl<'a> Search<'a> {
     }
 
     fn created_max(&self, table: TableId) -> usize {
-        let wanted = self.task.as_ref().and_then(|(_, wanted)| wanted.created.get(&table).copied()).unwrap_or(0);
-        self.options.created_max.max(wanted)
+        let subject = self.task.as_ref().and_then(|(_, subject)| subject.created.get(&table).copied()).unwrap_or(0);
+        self.options.created_max.max(subject)
     }
 
-    /// What is submitted in a state in which the goal holds then.
+    /// Submission in a state in which the goal holds then.
     fn goal(&self, world: &World) -> Option<Call> {
         let (instance, _) = self.task.as_ref()?;
         let submission = submission(instance, world);
@@ -282,10 +282,10 @@ impl<'a> Search<'a> {
         episode.judge().is_ok_and(|checks| strict(&checks)).then_some(submission)
     }
 
-    fn stopped(&mut self, state: usize, name: &Arc<str>, arguments: Map<String, Json>, stop: &Stop) {
+    fn stopped(&mut self, state: usize, name: &Arc<str>, arguments: Map<String, Json>, stop: &CallError) {
         match stop {
-            Stop::Raised(raised) => self.found.coverage.raised(&raised.code),
-            Stop::Crashed(error) => {
+            CallError::Raised(raised) => self.found.coverage.raised(&raised.code),
+            CallError::Crashed(error) => {
                 let call = Call { name: Arc::clone(name), arguments };
                 self.found.crashes.entry(format!("{name}: {error}")).or_insert((state, call));
             }

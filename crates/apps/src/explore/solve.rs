@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Options;
 use super::search::Search;
-use crate::app::{Role, Shows, View};
+use crate::app::{Role, RowSelection, View};
 use crate::kinds::Type;
 use crate::run::World;
 use crate::task::call::Call;
@@ -18,8 +18,8 @@ use crate::task::episode::Episode;
 use crate::task::instance::Instance;
 use crate::task::outcome::Rule;
 use crate::task::solve::replay;
+use crate::task::subject::GoalSubject;
 use crate::task::trace::{is_told, untraced};
-use crate::task::wanted::Wanted;
 use crate::value::{RowKey, Value};
 
 /// Rows owned by one row that are tried.
@@ -36,13 +36,13 @@ const READS_MAX: usize = 60;
 pub fn solve(instance: &Arc<Instance>, options: Options) -> Option<Vec<Call>> {
     let start = World::begin(instance.beginning(0, instance.data.clone())).ok()?;
     [true, false].into_iter().find_map(|straight| {
-        let wanted = Wanted::of(instance, &start);
-        let mut search = Search::new(&instance.app, options, Some((instance, Wanted::default())));
+        let subject = GoalSubject::of(instance, &start);
+        let mut search = Search::new(&instance.app, options, Some((instance, GoalSubject::default())));
         search.alphabet.lean = true;
-        search.alphabet.add_rows(about(&wanted, &start));
-        search.alphabet.values.clone_from(&wanted.values);
+        search.alphabet.add_rows(about(&subject, &start));
+        search.alphabet.values.clone_from(&subject.values);
         search.actions.retain(|(action, role)| *role == Role::AGENT && instance.app.actions[*action].writes());
-        search.task = Some((instance, wanted));
+        search.task = Some((instance, subject));
         search.until_goal = true;
         search.straight = straight;
         let found = search.run(start.clone());
@@ -54,10 +54,10 @@ pub fn solve(instance: &Arc<Instance>, options: Options) -> Option<Vec<Call>> {
 }
 
 /// The rows that a task is about, with those that they refer to and that they own.
-pub(super) fn about(wanted: &Wanted, world: &World) -> Vec<RowKey> {
+pub(super) fn about(subject: &GoalSubject, world: &World) -> Vec<RowKey> {
     let data = world.data();
-    let mut rows = wanted.rows.clone();
-    for row in &wanted.rows {
+    let mut rows = subject.rows.clone();
+    for row in &subject.rows {
         let refers = data.row(*row).into_iter().flat_map(|row| row.cells.iter());
         rows.extend(refers.filter_map(|value| if let Value::Row(other) = value { Some(*other) } else { None }));
         let value = Value::Row(*row);
@@ -123,7 +123,7 @@ fn reads(instance: &Instance, world: &World, view: &View) -> Vec<Call> {
             None => return Vec::new(),
         };
     }
-    if matches!(view.rows, Shows::One(_)) {
+    if matches!(view.rows, RowSelection::One(_)) {
         return told_rows(&Type::Row(view.table))
             .into_iter()
             .map(|id| call(own.clone().into_iter().chain([("id".to_owned(), id)]).collect()))
@@ -146,7 +146,7 @@ fn reads(instance: &Instance, world: &World, view: &View) -> Vec<Call> {
     calls
 }
 
-/// Whether a text stands in an answer.
+/// True if a text stands in an answer.
 fn mentions(answer: &Json, text: &str) -> bool {
     match answer {
         Json::String(found) => found.to_lowercase().contains(&text.to_lowercase()),

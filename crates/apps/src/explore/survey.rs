@@ -11,13 +11,13 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value as Json, json};
 
-use super::alphabet::{Alphabet, Around};
+use super::alphabet::{Alphabet, ExtraValues};
 use super::hints::Hint;
 use crate::app::{Parameter, Role};
 use crate::data::{ChangeKind, changes};
 use crate::kinds::{TableId, Type};
 use crate::run::draw::Draws;
-use crate::run::{Stop, World};
+use crate::run::{CallError, World};
 use crate::value::{RowKey, Value};
 
 /// Calls of one action that are kept.
@@ -26,13 +26,13 @@ const KEPT_MAX: usize = 24;
 const ALIKE_MAX: usize = 2;
 /// Rows near another that are looked at.
 const NEAR_MAX: usize = 64;
-/// How many references away is near.
+/// Number of references within which a row is near.
 const NEAR_STEPS: usize = 3;
 /// Rows that refer to one row and are near it.
 const REFERRERS_MAX: usize = 4;
 
-/// What a call met: the truths of the guards, and what came of it if all held.
-type Met = (Vec<Option<bool>>, String);
+/// Coverage by a call: the truths of the guards, and what came of it if all held.
+type CallCoverage = (Vec<Option<bool>>, String);
 
 /// Fills an alphabet with calls of actions, by their place and who makes them, from so many tries of each.
 pub(super) fn survey(world: &World, alphabet: &mut Alphabet, actions: &[(usize, Role)], tries: usize) {
@@ -56,7 +56,7 @@ struct Survey<'a> {
 
 impl Survey<'_> {
     fn run(&mut self, tries: usize) {
-        let mut met: BTreeMap<Met, usize> = BTreeMap::new();
+        let mut met: BTreeMap<CallCoverage, usize> = BTreeMap::new();
         let (mut succeeding, mut failing) = (Vec::new(), Vec::new());
         let mut known = BTreeSet::new();
         let tries = if self.world.app().actions[self.action].parameters.is_empty() { 1 } else { tries };
@@ -86,8 +86,8 @@ impl Survey<'_> {
         self.alphabet.corpus[self.action] = succeeding;
     }
 
-    /// What a call meets; none for one that does not come to the guards.
-    fn meet(&self, arguments: &Map<String, Json>) -> Option<Met> {
+    /// Coverage by a call; none for one that does not come to the guards.
+    fn meet(&self, arguments: &Map<String, Json>) -> Option<CallCoverage> {
         let action = &self.world.app().actions[self.action];
         let truths = self.world.probe(self.role, action, arguments).ok()?;
         if truths.iter().any(|truth| *truth != Some(true)) {
@@ -105,8 +105,8 @@ impl Survey<'_> {
                 });
                 format!("+{:?}", changed.collect::<BTreeSet<_>>())
             }
-            Err(Stop::Raised(raised)) => raised.code.to_string(),
-            Err(Stop::Crashed(error)) => error.to_string(),
+            Err(CallError::Raised(raised)) => raised.code.to_string(),
+            Err(CallError::Crashed(error)) => error.to_string(),
         };
         Some((truths, outcome))
     }
@@ -177,7 +177,7 @@ impl Survey<'_> {
             _ => {
                 let mut fresh: BTreeMap<TableId, Vec<RowKey>> = BTreeMap::new();
                 self.near.iter().for_each(|row| fresh.entry(row.table).or_default().push(*row));
-                let around = Around { world: self.world, fresh: &fresh, narrow: true };
+                let around = ExtraValues { world: self.world, fresh: &fresh, narrow: true };
                 let choices: Vec<Json> =
                     self.alphabet.choices(parameter, hint, &around).into_iter().flatten().collect();
                 (!choices.is_empty()).then(|| choices[self.random.random_range(0..choices.len())].clone())

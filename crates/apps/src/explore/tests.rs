@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::draw::draw;
 use crate::task::call::Call;
+use crate::task::draw_key::propose;
 use crate::task::episode::Episode;
-use crate::task::ticket::propose;
 use crate::task::verdict::strict;
 
 /// A depot with one mistake of every sort.

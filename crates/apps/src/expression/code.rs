@@ -1,4 +1,4 @@
-//! What runs: a tree with every name, column and overload resolved.
+//! Compiled expressions: a tree with every name, column and overload resolved.
 
 use std::sync::Arc;
 
@@ -31,9 +31,9 @@ pub(super) enum Code {
     Negate(Box<Code>),
     All(Box<[Code]>),
     Any(Box<[Code]>),
-    /// Whether a value equals a constant; the other way around if `false`.
+    /// Compares a value with a constant; the other way around if `false`.
     Is(Box<Code>, Value, bool),
-    /// Whether two values are equal; the other way around if `false`.
+    /// Compares two values; the other way around if `false`.
     Same(Box<[Code; 2]>, bool),
     Order(Order, Box<[Code; 2]>),
     In(Box<[Code; 2]>),
@@ -82,7 +82,7 @@ pub(super) enum Arithmetic {
     Remainder,
 }
 
-/// Which results are possible beyond what 64 bits hold.
+/// Possible results beyond the range of 64 bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Range {
     Any,
@@ -158,7 +158,7 @@ impl Code {
         }
     }
 
-    /// Whether the value can change with a variable, or from one evaluation to the next.
+    /// True if the value can change with a variable, or from one evaluation to the next.
     fn depends_on(&self, variable: u16) -> bool {
         match self {
             Self::Variable(found) => *found == variable,

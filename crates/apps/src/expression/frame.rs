@@ -1,4 +1,4 @@
-//! What an expression reads while it runs, and how it can fail.
+//! World that an expression reads while it runs, and its errors.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::calendar::Calendar;
 use crate::kinds::{ColumnId, TableId};
 use crate::value::{RowKey, Value};
 
-/// How many steps an evaluation may take unless its caller says otherwise. A visited row is one step.
+/// Number of steps of an evaluation unless its caller sets another. A visited row is one step.
 pub const DEFAULT_BUDGET: u64 = 1_000_000;
 
 /// Reading access to the rows of one state of the data.
@@ -22,11 +22,11 @@ pub trait Rows {
         column: ColumnId,
         value: &Value,
     ) -> Option<Box<dyn Iterator<Item = RowKey> + '_>>;
-    /// How many rows a table has.
+    /// Number of rows that a table has.
     fn count(&self, table: TableId) -> usize;
     /// The one row of a single table.
     fn single(&self, table: TableId) -> Option<RowKey>;
-    /// Whether there is such a row.
+    /// True if there is such a row.
     fn exists(&self, row: RowKey) -> bool;
     /// The id under which a row is shown.
     fn id(&self, row: RowKey) -> Option<Arc<str>>;
@@ -75,7 +75,7 @@ pub struct Frame<'a> {
     pub budget: &'a mut u64,
 }
 
-/// Why an evaluation gave no value.
+/// Reason why an evaluation gave no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
     /// The step budget is spent: a fault of the definition and never a failure of who acts.

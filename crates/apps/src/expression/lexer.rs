@@ -24,7 +24,7 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// As a message names it.
+    /// Name in a message.
     pub(super) fn describe(&self) -> String {
         match &self.kind {
             Kind::Name(name) => format!("`{name}`"),

@@ -31,15 +31,15 @@ use crate::value::Value;
 
 /// Most characters of an expression or a template.
 pub const MAX_LENGTH: usize = 4_000;
-/// How deeply parts of an expression may be nested.
+/// Largest depth of nested expressions.
 pub const MAX_DEPTH: usize = 64;
 
 /// One thing that is wrong with an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// Where in the source, in characters from 0.
+    /// Position in the source, in characters from 0.
     pub offset: usize,
-    /// What was found, and what is expected.
+    /// Description of the fault and of the expected form.
     pub message: String,
 }
 
@@ -48,7 +48,7 @@ pub struct Wrong {
 pub struct Checked {
     kind: Type,
     code: Code,
-    /// How many variables are alive at once.
+    /// Number of variables alive at once.
     variables: usize,
     /// Paths that are not null if this is true.
     proves: Arc<[Arc<str>]>,
@@ -91,7 +91,7 @@ impl Checked {
         found
     }
 
-    /// What it asks added functions, as [`Function::id`] with the values that are written as arguments.
+    /// Added functions that it calls, as [`Function::id`] with the values that are written as arguments.
     #[must_use]
     pub fn asks(&self) -> Vec<(u16, Vec<Value>)> {
         let mut found = Vec::new();

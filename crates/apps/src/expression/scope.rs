@@ -1,4 +1,4 @@
-//! What is known before anything runs: tables, names with their types, and functions that the caller adds.
+//! Types known before anything runs: tables, names with their types, and functions that the caller adds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ pub trait Tables {
     fn column(&self, table: TableId, name: &str) -> Option<(ColumnId, &Type)>;
     /// The names of all columns of a table, in the order of the definition: for suggestions in messages.
     fn columns(&self, table: TableId) -> Vec<&str>;
-    /// Whether [`super::Rows::matching`] answers for this column.
+    /// True if [`super::Rows::matching`] answers for this column.
     fn is_indexed(&self, table: TableId, column: ColumnId) -> bool;
-    /// Whether the table has exactly one row, which its name stands for.
+    /// True if the table has exactly one row, which its name stands for.
     fn is_single(&self, table: TableId) -> bool;
 }
 
-/// Which earlier data an expression may ask for.
+/// Earlier data that an expression may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Roots {
     /// `old(e)`: the data at the start of the action.
@@ -46,9 +46,9 @@ pub struct Scope<'a> {
     pub locals: Vec<(Arc<str>, Type)>,
     /// Functions that [`super::Host::call`] answers. One that has the name of a built-in one hides it.
     pub functions: &'a [Function],
-    /// Which earlier data may be asked for.
+    /// Earlier data that may be read.
     pub roots: Roots,
-    /// Whether `now` and `today()` mean anything here.
+    /// True if `now` and `today()` mean anything here.
     pub now: bool,
     /// Conditions of the same locals that are known to hold, such as earlier guards: what they prove not to be null may be
     /// used without asking again.
@@ -62,7 +62,7 @@ pub struct Function {
     pub name: Arc<str>,
     /// Handed to [`super::Host::call`].
     pub id: u16,
-    /// What it takes and gives.
+    /// Signature.
     pub signature: Signature,
 }
 
@@ -84,7 +84,7 @@ pub enum Signature {
     Generic {
         /// Decides about a call.
         judge: Judge,
-        /// Whether literal arguments take the type that the place of the call asks for, as the words of an enum do.
+        /// True if literal arguments take the type that the place of the call asks for, as the words of an enum do.
         alike: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! How values are written for people.
+//! Values as people write them.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::calendar::{Calendar, show_date, show_duration};
 use crate::kinds::Type;
 use crate::value::Value;
 
-/// What of its type a value needs to be written.
+/// Part of a type that a value needs to be written.
 #[derive(Debug, Clone)]
 pub(super) enum Shape {
     Text,

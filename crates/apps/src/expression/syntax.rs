@@ -5,7 +5,7 @@
 pub(super) struct Expr {
     /// In characters from the start of the source: at the operator, or at what is named.
     pub(super) offset: usize,
-    /// How many parts are nested in this one, with itself.
+    /// Depth of the parts in this one, itself included.
     pub(super) depth: usize,
     pub(super) node: Node,
 }
@@ -76,7 +76,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// As it is written.
+    /// Its spelling.
     pub(super) const fn symbol(self) -> &'static str {
         match self {
             Self::Equal => "==",
@@ -108,7 +108,7 @@ impl Expr {
         }
     }
 
-    /// Whether this is just a name, and which.
+    /// The name, if this is just one.
     pub(super) fn as_name(&self) -> Option<&str> {
         match &self.node {
             Node::Name(name) => Some(name),
@@ -128,7 +128,7 @@ impl Expr {
         }
     }
 
-    /// How messages call this: a path, of earlier data if it is; none for anything else.
+    /// Name in messages: a path, of earlier data if it is; none for anything else.
     pub(super) fn written(&self) -> Option<String> {
         match &self.node {
             Node::Root(Root::Old, inner) => inner.path().map(|path| format!("old({path})")),

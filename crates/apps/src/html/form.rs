@@ -1,4 +1,4 @@
-//! From the fields of a posted form to actions on the screen.
+//! Translation of a posted form into actions on the screen.
 
 use crate::screen::{Direction, GuiAction};
 
@@ -18,7 +18,7 @@ pub(super) const SCROLL: &str = "scroll";
 /// The field with the text for the element named beside it.
 const VALUE: &str = "value";
 
-/// Why fields are no actions.
+/// Reason why fields are no actions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotActions {
     /// A field that no page has.

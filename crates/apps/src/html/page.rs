@@ -322,7 +322,7 @@ impl Page<'_> {
     }
 }
 
-/// Whether a row fits into a row of a table.
+/// True if a row fits into a row of a table.
 fn is_flat(row: &Element) -> bool {
     row.children.iter().all(|child| !matches!(child.role, AriaRole::List | AriaRole::Listitem | AriaRole::Group))
 }

@@ -12,15 +12,15 @@ use crate::value::{RowKey, Value};
 /// Longest part of a refused value that a message quotes, in characters.
 const QUOTED_MAX: usize = 60;
 
-/// Why JSON is no value of a type.
+/// Reason why JSON is no value of a type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Wrong {
     /// Where within the value, as a JSON Pointer (RFC 6901); empty for the whole.
     pub pointer: String,
-    /// What kind of mistake it is.
+    /// Kind of mistake.
     pub kind: WrongKind,
-    /// What was expected and what was found, in words.
+    /// Expected and found values, in words.
     pub message: String,
 }
 
@@ -144,7 +144,7 @@ impl Codec<'_> {
         Wrong { pointer: String::new(), kind: WrongKind::UnknownRow { table, id: id.to_owned() }, message }
     }
 
-    /// What a value of a type looks like, in words.
+    /// Form of a value of a type, in words.
     fn expected(&self, kind: &Type) -> String {
         match kind {
             Type::Null => "null".to_owned(),

@@ -91,7 +91,7 @@ fn other_spellings_are_read_where_they_are_exact() {
 }
 
 #[test]
-fn what_is_not_of_the_type_is_refused() {
+fn values_of_another_type_are_refused() {
     for (json, kind) in [
         (json!(null), Type::Int),
         (json!(3.0), Type::Int),

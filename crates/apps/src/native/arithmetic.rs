@@ -12,7 +12,7 @@ const DIVISION_BY_ZERO: &str = "division_by_zero";
 
 /// Most characters of an expression.
 const CHARACTERS_MAX: usize = 1_000;
-/// How deeply parentheses may be nested.
+/// Largest depth of nested parentheses.
 const DEPTH_MAX: usize = 64;
 
 fn evaluate(arguments: &Map<String, Value>) -> Result<Value, Failure> {

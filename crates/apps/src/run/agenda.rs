@@ -1,4 +1,4 @@
-//! What will happen, and in which order.
+//! Scheduled events in their order.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use serde_json::json;
 use super::World;
 use crate::value::Value;
 
-/// What will happen, in the order of time, then key, then scheduling.
+/// Scheduled events in the order of time, then key, then scheduling.
 #[derive(Debug, Clone, Default)]
 pub struct Agenda {
-    pub(super) due: OrdMap<(i64, Arc<str>, u64), Due>,
+    pub(super) due: OrdMap<(i64, Arc<str>, u64), ScheduledEvent>,
     sequence: u64,
 }
 
-/// Something that will happen.
+/// A scheduled event.
 #[derive(Debug, Clone)]
-pub(super) struct Due {
-    /// Which action of the system; that of the event where there is one.
+pub(super) struct ScheduledEvent {
+    /// The action of the system; that of the event where there is one.
     pub(super) run: usize,
     /// Its arguments; those of an event are worked out when it happens.
     pub(super) arguments: Arc<[Value]>,
     /// The event, with how often it has been due before.
     pub(super) event: Option<(EventId, u64)>,
-    /// How many things at the same time have led to it, one by one.
+    /// Number of things at the same time that have led to it, one by one.
     pub(super) chain: u32,
 }
 
 /// Something that is scheduled, as others see it.
 pub(crate) struct Scheduled<'a> {
-    /// When.
+    /// The time.
     pub(crate) time: i64,
-    /// By what it can be cancelled, or the event's name.
+    /// Key by which it can be cancelled, or the event's name.
     pub(crate) key: &'a str,
-    /// Which action.
+    /// The action.
     pub(crate) action: usize,
     /// Its arguments; none for an event.
     pub(crate) arguments: &'a [Value],
@@ -49,13 +49,13 @@ pub(super) enum EventId {
 }
 
 impl Agenda {
-    pub(super) fn add(&mut self, time: i64, key: Arc<str>, due: Due) {
+    pub(super) fn add(&mut self, time: i64, key: Arc<str>, due: ScheduledEvent) {
         self.due.insert((time, key, self.sequence), due);
         self.sequence += 1;
     }
 
     pub(super) fn cancel(&mut self, key: &str) {
-        let meant = |known: &Arc<str>, due: &Due| **known == *key && due.event.is_none();
+        let meant = |known: &Arc<str>, due: &ScheduledEvent| **known == *key && due.event.is_none();
         let cancelled: Vec<(i64, Arc<str>, u64)> =
             self.due.iter().filter(|((_, known, _), due)| meant(known, due)).map(|(place, _)| place.clone()).collect();
         for place in cancelled {

@@ -1,9 +1,9 @@
-//! From the JSON arguments of a call to typed values.
+//! Conversion of the JSON arguments of a call into typed values.
 
 use serde_json::{Map, Value as Json};
 
 use super::raised::stop;
-use super::{Raised, Stop, World};
+use super::{CallError, Raised, World};
 use crate::app::errors;
 use crate::app::{Bounds, Parameter, Role};
 use crate::expression::{DEFAULT_BUDGET, NoHost};
@@ -19,7 +19,7 @@ impl World {
         role: Role,
         parameters: &[Parameter],
         given: &Map<String, Json>,
-    ) -> Result<Vec<Value>, Stop> {
+    ) -> Result<Vec<Value>, CallError> {
         let app = self.app();
         if let Some(unknown) = given.keys().find(|name| !parameters.iter().any(|known| *known.name == ***name)) {
             let unknown: String = unknown.chars().take(60).collect();
@@ -32,10 +32,10 @@ impl World {
     }
 
     /// The value of one parameter.
-    pub(crate) fn argument(&self, role: Role, parameter: &Parameter, given: Option<&Json>) -> Result<Value, Stop> {
+    pub(crate) fn argument(&self, role: Role, parameter: &Parameter, given: Option<&Json>) -> Result<Value, CallError> {
         let app = self.app();
         let invalid =
-            |text: String| Stop::from(Raised::plain(app, errors::INVALID_ARGUMENT, text).about(&parameter.name));
+            |text: String| CallError::from(Raised::plain(app, errors::INVALID_ARGUMENT, text).about(&parameter.name));
         let Some(given) = given else {
             return match &parameter.default {
                 Some(default) => {
@@ -64,7 +64,7 @@ impl World {
     }
 
     /// Refuses rows that the caller cannot see, as if they did not exist.
-    fn check_seen(&self, role: Role, value: &Value, name: &str) -> Result<(), Stop> {
+    fn check_seen(&self, role: Role, value: &Value, name: &str) -> Result<(), CallError> {
         match value {
             Value::Row(row) if !self.sees(role, *row)? => {
                 let id = self.data().id(*row).map(ToString::to_string).unwrap_or_default();
@@ -78,7 +78,7 @@ impl World {
     }
 }
 
-/// What is wrong with the size of a value.
+/// Fault of the size of a value.
 fn misfit(parameter: &Parameter, value: &Value) -> Option<String> {
     let name = &parameter.name;
     let measured = match value {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use rand::RngExt;
 
-use super::agenda::{Due, EventId, Scheduled};
+use super::agenda::{EventId, Scheduled, ScheduledEvent};
 use super::draw::Draws;
 use super::effect::Transaction;
-use super::{Chance, Counted, Raised, Stop, World};
+use super::{CallCounter, CallError, Chance, Raised, World};
 use crate::app::errors;
 use crate::app::{Event, Role, Schedule};
 use crate::expression::{DEFAULT_BUDGET, EvalError};
@@ -18,11 +18,11 @@ const HAPPENINGS_PER_MOVE_MAX: usize = 20_000;
 /// The furthest that one wait goes, in seconds.
 pub(crate) const WAIT_SECONDS_MAX: i64 = 366 * 86_400;
 
-/// Something that took place by itself.
+/// An event that took place.
 pub(crate) struct Occurrence {
-    /// Which action.
+    /// The action.
     pub(crate) action: usize,
-    /// What its guards said.
+    /// Results of its guards.
     pub(crate) guards: Vec<Option<bool>>,
     /// The error that kept it from changing anything.
     pub(crate) raised: Option<Raised>,
@@ -32,9 +32,9 @@ impl World {
     /// Lets time pass, and what is due happen.
     ///
     /// # Errors
-    /// [`Stop::Raised`] for a length that makes no sense or in which too much would happen, and then nothing has;
-    /// [`Stop::Crashed`] when the definition is at fault.
-    pub fn wait(&mut self, seconds: i64) -> Result<(), Stop> {
+    /// [`CallError::Raised`] for a length that makes no sense or in which too much would happen, and then nothing has;
+    /// [`CallError::Crashed`] when the definition is at fault.
+    pub fn wait(&mut self, seconds: i64) -> Result<(), CallError> {
         if !(1..=WAIT_SECONDS_MAX).contains(&seconds) {
             let text = "A wait takes a second at least and a year at most.";
             return Err(Raised::plain(self.app(), errors::INVALID_ARGUMENT, text).into());
@@ -51,7 +51,7 @@ impl World {
         self.agenda.due.get_min().map(|((time, ..), _)| *time)
     }
 
-    pub(super) fn schedule_events(&mut self) -> Result<(), Stop> {
+    pub(super) fn schedule_events(&mut self) -> Result<(), CallError> {
         let beginning = Arc::clone(&self.beginning);
         let app = (0..beginning.app.events.len()).map(EventId::App);
         let task = (0..beginning.events.len()).map(EventId::Task);
@@ -63,13 +63,13 @@ impl World {
                     let mut host = self.draws(id, 0);
                     let mut budget = DEFAULT_BUDGET;
                     let locals = self.locals(id);
-                    match time.evaluate(&mut self.frame(locals, &mut host, &mut budget)).map_err(Stop::Crashed)? {
+                    match time.evaluate(&mut self.frame(locals, &mut host, &mut budget)).map_err(CallError::Crashed)? {
                         Value::Int(time) => time.max(self.now),
                         _ => continue,
                     }
                 }
             };
-            let due = Due { run: event.run, arguments: Arc::default(), event: Some((id, 0)), chain: 0 };
+            let due = ScheduledEvent { run: event.run, arguments: Arc::default(), event: Some((id, 0)), chain: 0 };
             let name = Arc::clone(&event.name);
             self.agenda.add(time, name, due);
         }
@@ -78,7 +78,7 @@ impl World {
 
     /// Moves the clock, and lets what it passes happen, each thing as a transaction of its own. After an error the world is
     /// of no use.
-    pub(super) fn advance(&mut self, seconds: i64) -> Result<(), Stop> {
+    pub(super) fn advance(&mut self, seconds: i64) -> Result<(), CallError> {
         let until = self.now.saturating_add(seconds.max(0));
         let mut happened = 0;
         while let Some(((time, key, sequence), due)) = self.agenda.due.get_min().cloned() {
@@ -98,7 +98,7 @@ impl World {
         Ok(())
     }
 
-    /// What is scheduled, in the order in which it will happen.
+    /// Scheduled events in their order.
     pub(crate) fn scheduled(&self) -> impl Iterator<Item = Scheduled<'_>> {
         self.agenda.due.iter().map(|((time, key, _), due)| Scheduled {
             time: *time,
@@ -113,7 +113,7 @@ impl World {
     ///
     /// # Errors
     /// When the definition is at fault.
-    pub(crate) fn occur(&mut self) -> Result<Option<Occurrence>, Stop> {
+    pub(crate) fn occur(&mut self) -> Result<Option<Occurrence>, CallError> {
         let Some(((time, key, sequence), due)) = self.agenda.due.get_min().cloned() else { return Ok(None) };
         self.agenda.due.remove(&(time, key, sequence));
         self.now = time.max(self.now);
@@ -125,7 +125,7 @@ impl World {
         Ok(Some(Occurrence { action, guards, raised }))
     }
 
-    fn happen(&mut self, due: Due) -> Result<(), Stop> {
+    fn happen(&mut self, due: ScheduledEvent) -> Result<(), CallError> {
         let (action, chain) = (due.run, due.chain);
         if let Some(arguments) = self.worked_out(due)? {
             // An error that the system's own action raises says that it does not happen.
@@ -135,12 +135,12 @@ impl World {
     }
 
     /// The arguments of what is due; none where it does not take place. What comes again is scheduled anew.
-    fn worked_out(&mut self, due: Due) -> Result<Option<Vec<Value>>, Stop> {
+    fn worked_out(&mut self, due: ScheduledEvent) -> Result<Option<Vec<Value>>, CallError> {
         let Some((id, times)) = due.event else { return Ok(Some(due.arguments.to_vec())) };
         let event = self.event(id);
         if let Schedule::Every { seconds, .. } = event.schedule {
             let name = Arc::clone(&event.name);
-            let next = Due { event: Some((id, times + 1)), ..due };
+            let next = ScheduledEvent { event: Some((id, times + 1)), ..due };
             self.agenda.add(self.now + seconds, name, next);
         }
         let mut host = self.draws(id, times);
@@ -164,12 +164,12 @@ impl World {
     }
 
     /// Runs an action of the system as a transaction of its own; gives the error that it raised.
-    fn take_place(&mut self, action: usize, chain: u32, arguments: Vec<Value>) -> Result<Option<Raised>, Stop> {
+    fn take_place(&mut self, action: usize, chain: u32, arguments: Vec<Value>) -> Result<Option<Raised>, CallError> {
         if !arguments.iter().all(|value| self.is_there(value)) {
             // What it was about has gone meanwhile.
             return Ok(None);
         }
-        let mut host = Counted(&self.counts);
+        let mut host = CallCounter(&self.counts);
         let mut transaction = Transaction::new(self, arguments, &mut host).in_chain(chain);
         match transaction.run(&self.app().actions[action]) {
             Ok(_) => {
@@ -178,7 +178,7 @@ impl World {
                 self.agenda = agenda;
                 Ok(None)
             }
-            Err(Stop::Raised(raised)) => Ok(Some(raised)),
+            Err(CallError::Raised(raised)) => Ok(Some(raised)),
             Err(stop) if is_missing(&stop) => Ok(None),
             Err(crashed) => Err(crashed),
         }
@@ -211,7 +211,7 @@ impl World {
     }
 }
 
-/// Whether something does not happen because what it asks for is not there, or not one: an agent may have taken it away.
-const fn is_missing(stop: &Stop) -> bool {
-    matches!(stop, Stop::Raised(_) | Stop::Crashed(EvalError::Index(_) | EvalError::NotOne))
+/// True if something does not happen because what it asks for is not there, or not one: an agent may have taken it away.
+const fn is_missing(stop: &CallError) -> bool {
+    matches!(stop, CallError::Raised(_) | CallError::Crashed(EvalError::Index(_) | EvalError::NotOne))
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::agenda::{Agenda, Due};
+use super::agenda::{Agenda, ScheduledEvent};
 use super::raised::stop;
-use super::{Beginning, Raised, Reply, Stop, World};
+use super::{Beginning, CallError, Raised, Reply, World};
 use crate::app::{Action, App, Argument, Effect, Raise, Target};
 use crate::data::Data;
 use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, Frame, Host};
@@ -16,7 +16,7 @@ use crate::value::{RowKey, Value};
 
 /// Rounds of all `each` of one action together.
 const ROUNDS_MAX: u64 = 10_000;
-/// What an action may schedule at once, counting what is scheduled already.
+/// Largest number of scheduled events, those from before included.
 const SCHEDULED_MAX: usize = 10_000;
 /// Things that happen because of one another at the same time.
 const CHAIN_MAX: u32 = 100;
@@ -34,7 +34,7 @@ pub(crate) struct Transaction<'a> {
     host: &'a mut dyn Host,
     budget: u64,
     rounds: u64,
-    /// How many things have led to this one at the same time.
+    /// Number of things that have led to this one at the same time.
     chain: u32,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Transaction<'a> {
         self
     }
 
-    /// What was written, and what is scheduled.
+    /// The written data, and the agenda.
     pub(super) fn finish(self) -> (Data, Agenda) {
         (self.data, self.agenda)
     }
@@ -102,13 +102,13 @@ impl<'a> Transaction<'a> {
         self.agenda = agenda.clone();
     }
 
-    /// What was written.
+    /// The written data.
     pub(crate) fn into_data(self) -> Data {
         self.data
     }
 
     /// Bindings, guards, effects and returns of an action.
-    pub(super) fn run(&mut self, action: &Action) -> Result<Reply, Stop> {
+    pub(super) fn run(&mut self, action: &Action) -> Result<Reply, CallError> {
         // Rules come before the bindings; both see the parameters in the same places.
         let parameters = self.locals.len();
         for binding in &action.bindings {
@@ -125,7 +125,7 @@ impl<'a> Transaction<'a> {
         self.returns(action)
     }
 
-    fn returns(&mut self, action: &Action) -> Result<Reply, Stop> {
+    fn returns(&mut self, action: &Action) -> Result<Reply, CallError> {
         let mut json = Map::new();
         let mut values = Vec::with_capacity(action.returns.len());
         for (name, checked) in &action.returns {
@@ -138,19 +138,19 @@ impl<'a> Transaction<'a> {
     }
 
     /// Runs statements one after the other.
-    pub(crate) fn effects(&mut self, effects: &[Effect]) -> Result<(), Stop> {
+    pub(crate) fn effects(&mut self, effects: &[Effect]) -> Result<(), CallError> {
         effects.iter().try_for_each(|effect| self.effect(effect))
     }
 
     /// Runs statements whose locals end with them.
-    fn scoped(&mut self, effects: &[Effect]) -> Result<(), Stop> {
+    fn scoped(&mut self, effects: &[Effect]) -> Result<(), CallError> {
         let depth = self.locals.len();
         self.effects(effects)?;
         self.locals.truncate(depth);
         Ok(())
     }
 
-    fn effect(&mut self, effect: &Effect) -> Result<(), Stop> {
+    fn effect(&mut self, effect: &Effect) -> Result<(), CallError> {
         match effect {
             Effect::Insert { table, set, bind } => {
                 let row = self.insert(*table, set)?;
@@ -223,9 +223,9 @@ impl<'a> Transaction<'a> {
                 if chain > CHAIN_MAX {
                     let action = &self.app.actions[*run].name;
                     let message = format!("{action} schedules itself at the same time again and again");
-                    return Err(Stop::Crashed(EvalError::Host(message.into())));
+                    return Err(CallError::Crashed(EvalError::Host(message.into())));
                 }
-                let due = Due { run: *run, arguments: arguments.into(), event: None, chain };
+                let due = ScheduledEvent { run: *run, arguments: arguments.into(), event: None, chain };
                 self.agenda.add(time.max(self.now), key, due);
                 Ok(())
             }
@@ -239,13 +239,13 @@ impl<'a> Transaction<'a> {
     }
 
     /// Adds a row, with defaults for columns that are not set.
-    fn insert(&mut self, table: TableId, set: &[(ColumnId, Checked)]) -> Result<RowKey, Stop> {
+    fn insert(&mut self, table: TableId, set: &[(ColumnId, Checked)]) -> Result<RowKey, CallError> {
         let given = self.cells(set)?;
         self.insert_cells(table, given)
     }
 
     /// Adds a row of given cells, with defaults for the other columns.
-    pub(crate) fn insert_cells(&mut self, table: TableId, given: Vec<(ColumnId, Value)>) -> Result<RowKey, Stop> {
+    pub(crate) fn insert_cells(&mut self, table: TableId, given: Vec<(ColumnId, Value)>) -> Result<RowKey, CallError> {
         let app = self.app;
         let defaults = &app.defaults[usize::from(table.0)];
         let mut cells = vec![Value::Null; defaults.len()];
@@ -263,7 +263,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Arguments of an action of the system.
-    pub(super) fn passed(&mut self, run: usize, arguments: &[Argument]) -> Result<Vec<Value>, Stop> {
+    pub(super) fn passed(&mut self, run: usize, arguments: &[Argument]) -> Result<Vec<Value>, CallError> {
         let app = self.app;
         arguments
             .iter()
@@ -276,33 +276,33 @@ impl<'a> Transaction<'a> {
             .collect()
     }
 
-    fn too_much(&self) -> Stop {
+    fn too_much(&self) -> CallError {
         Raised::plain(self.app, crate::app::errors::FULL, "That is too much at once.").into()
     }
 
-    fn cells(&mut self, set: &[(ColumnId, Checked)]) -> Result<Vec<(ColumnId, Value)>, Stop> {
+    fn cells(&mut self, set: &[(ColumnId, Checked)]) -> Result<Vec<(ColumnId, Value)>, CallError> {
         set.iter().map(|(column, checked)| Ok((*column, self.value(checked)?))).collect()
     }
 
-    fn row(&mut self, checked: &Checked) -> Result<RowKey, Stop> {
+    fn row(&mut self, checked: &Checked) -> Result<RowKey, CallError> {
         match self.value(checked)? {
             Value::Row(row) => Ok(row),
-            _ => Err(Stop::Crashed(EvalError::Mismatch)),
+            _ => Err(CallError::Crashed(EvalError::Mismatch)),
         }
     }
 
     /// Rows of a list, fixed before any of them changes.
-    fn rows(&mut self, checked: &Checked) -> Result<Vec<RowKey>, Stop> {
+    fn rows(&mut self, checked: &Checked) -> Result<Vec<RowKey>, CallError> {
         let Value::List(values) = self.value(checked)? else {
-            return Err(Stop::Crashed(EvalError::Mismatch));
+            return Err(CallError::Crashed(EvalError::Mismatch));
         };
         Ok(values.iter().filter_map(|value| if let Value::Row(row) = value { Some(*row) } else { None }).collect())
     }
 
-    fn text(&mut self, checked: &Checked) -> Result<Arc<str>, Stop> {
+    fn text(&mut self, checked: &Checked) -> Result<Arc<str>, CallError> {
         match self.value(checked)? {
             Value::Text(text) => Ok(text),
-            _ => Err(Stop::Crashed(EvalError::Mismatch)),
+            _ => Err(CallError::Crashed(EvalError::Mismatch)),
         }
     }
 
@@ -317,13 +317,13 @@ impl<'a> Transaction<'a> {
     }
 
     /// Calls a function of the host.
-    pub(super) fn call_host(&mut self, function: u16, arguments: &[Value]) -> Result<Value, Stop> {
+    pub(super) fn call_host(&mut self, function: u16, arguments: &[Value]) -> Result<Value, CallError> {
         let app = self.app;
         self.host.call(function, arguments).map_err(|error| stop(app, error))
     }
 
     /// The value of an expression here.
-    pub(crate) fn value(&mut self, checked: &Checked) -> Result<Value, Stop> {
+    pub(crate) fn value(&mut self, checked: &Checked) -> Result<Value, CallError> {
         let app = self.app;
         checked.evaluate(&mut self.frame()).map_err(|error| stop(app, error))
     }
@@ -342,7 +342,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    fn raise(&mut self, raise: &Raise) -> Stop {
+    fn raise(&mut self, raise: &Raise) -> CallError {
         match raise.text.render(&mut self.frame()) {
             Ok(text) => Raised::plain(self.app, raise.error, text).into(),
             Err(error) => stop(self.app, error),
@@ -358,12 +358,12 @@ impl Beginning {
         event: &crate::app::Event,
         host: &mut dyn Host,
         locals: &[Value],
-    ) -> Result<Vec<Value>, Stop> {
+    ) -> Result<Vec<Value>, CallError> {
         Transaction::new(world, locals.to_vec(), host).passed(event.run, &event.arguments)
     }
 }
 
-/// Whether statements schedule anything.
+/// True if statements schedule anything.
 pub(super) fn schedules(effects: &[Effect]) -> bool {
     effects.iter().any(|effect| match effect {
         Effect::At { .. } => true,

@@ -1,4 +1,4 @@
-//! What expressions see: in a world between calls, and of an app before an episode begins.
+//! World as expressions see it: in a world between calls, and of an app before an episode begins.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::expression::{Checked, DEFAULT_BUDGET, Frame, Host, NoHost, Rows};
 use crate::value::Value;
 
 impl World {
-    /// What expressions see between calls.
+    /// World as expressions see it between calls.
     pub(crate) fn frame<'a>(&'a self, locals: &'a [Value], host: &'a mut dyn Host, budget: &'a mut u64) -> Frame<'a> {
         let before = self.beginning.app.frame(&self.data, locals, host, budget);
         Frame { init: Some(&self.beginning.data), now: self.now, ..before }
@@ -17,7 +17,7 @@ impl World {
 }
 
 impl App {
-    /// What expressions see before an episode begins.
+    /// World as expressions see it before an episode begins.
     pub(crate) fn frame<'a>(
         &'a self,
         rows: &'a dyn Rows,

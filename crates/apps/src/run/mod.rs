@@ -20,7 +20,7 @@ use imbl::{OrdMap, OrdSet};
 use palestra_state::State;
 use serde_json::{Map, Value as Json};
 
-use crate::app::task::Watch;
+use crate::app::task::WatchedCondition;
 use crate::app::{Action, App, Callable, Effect, Event, Role, View};
 use crate::data::{Change, ChangeKind, Data, changes};
 use crate::expression::{DEFAULT_BUDGET, EvalError, Host};
@@ -35,7 +35,7 @@ pub(crate) use clock::{Occurrence, WAIT_SECONDS_MAX};
 use effect::Transaction;
 pub use frame::broken_invariants;
 use raised::stop;
-pub use raised::{Raised, Stop};
+pub use raised::{CallError, Raised};
 pub use read::Page;
 pub use seed::{SEED_CELLS_MAX, SEED_ROWS_MAX, SEED_STEPS_MAX, SEED_TEXT_BYTES_MAX, database, initial};
 
@@ -46,23 +46,23 @@ pub struct Beginning {
     pub app: Arc<App>,
     /// The data.
     pub data: Data,
-    /// What its preparation has scheduled.
+    /// Agenda of its preparation.
     pub agenda: Agenda,
     /// Events of the task, with the task's parameters as their locals.
     pub events: Vec<Arc<Event>>,
     /// Those locals.
     pub locals: Vec<Value>,
     /// Milestones and minefields of the task.
-    pub watches: Arc<[Watch]>,
+    pub watches: Arc<[WatchedCondition]>,
     /// The parameters of the task, as the record that its expressions call `t`.
     pub task: Value,
     /// Randomness of what happens by itself.
     pub seed: u64,
-    /// Whether events of chance take place.
+    /// Handling of events of chance.
     pub chance: Chance,
 }
 
-/// Whether events of chance take place.
+/// Handling of events of chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chance {
     /// As often as they should.
@@ -98,7 +98,7 @@ pub struct World {
     reached: OrdSet<usize>,
 }
 
-/// What a call answered.
+/// Answer to a call.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     /// For whoever called.
@@ -111,9 +111,9 @@ pub struct Reply {
 }
 
 /// Counts successful calls, for `calls('name')`.
-struct Counted<'a>(&'a OrdMap<Arc<str>, u32>);
+struct CallCounter<'a>(&'a OrdMap<Arc<str>, u32>);
 
-impl Host for Counted<'_> {
+impl Host for CallCounter<'_> {
     fn call(&mut self, function: u16, arguments: &[Value]) -> Result<Value, EvalError> {
         match (function, arguments) {
             (id::CALLS, [Value::Text(name)]) => Ok(Value::Int(self.0.get(name).copied().map_or(0, i64::from))),
@@ -127,7 +127,7 @@ impl World {
     ///
     /// # Errors
     /// When an event's time cannot be worked out.
-    pub fn begin(beginning: Arc<Beginning>) -> Result<Self, Stop> {
+    pub fn begin(beginning: Arc<Beginning>) -> Result<Self, CallError> {
         let now = beginning.app.start;
         let mut world = Self {
             data: beginning.data.clone(),
@@ -144,7 +144,7 @@ impl World {
         Ok(world)
     }
 
-    /// What everything began with.
+    /// Beginning of the episode.
     #[must_use]
     pub const fn beginning(&self) -> &Arc<Beginning> {
         &self.beginning
@@ -198,13 +198,13 @@ impl World {
         &self.reached
     }
 
-    /// What will happen, as JSON, in order.
+    /// Agenda as JSON, in order.
     #[must_use]
     pub fn agenda(&self) -> State {
         self.agenda.document(self)
     }
 
-    /// Whether anything may happen without the agent, now or later.
+    /// True if anything may happen without the agent, now or later.
     #[must_use]
     pub fn is_living(app: &App) -> bool {
         !app.events.is_empty()
@@ -215,8 +215,8 @@ impl World {
     /// Calls an action or a view by its name.
     ///
     /// # Errors
-    /// [`Stop::Raised`] for whoever called, and nothing has changed; [`Stop::Crashed`] when the definition is at fault.
-    pub fn call(&mut self, role: Role, name: &str, arguments: &Map<String, Json>) -> Result<Reply, Stop> {
+    /// [`CallError::Raised`] for whoever called, and nothing has changed; [`CallError::Crashed`] when the definition is at fault.
+    pub fn call(&mut self, role: Role, name: &str, arguments: &Map<String, Json>) -> Result<Reply, CallError> {
         let result = self.call_unwatched(role, name, arguments);
         if role == Role::AGENT && !self.beginning.watches.is_empty() {
             watch::look(self, name, arguments, &result)?;
@@ -224,7 +224,7 @@ impl World {
         result
     }
 
-    fn call_unwatched(&mut self, role: Role, name: &str, arguments: &Map<String, Json>) -> Result<Reply, Stop> {
+    fn call_unwatched(&mut self, role: Role, name: &str, arguments: &Map<String, Json>) -> Result<Reply, CallError> {
         // The session's own: what all sessions of an app count on would be fought for by their threads.
         let beginning = Arc::clone(&self.beginning);
         let app = &beginning.app;
@@ -267,8 +267,8 @@ impl World {
         action: &Action,
         values: Vec<Value>,
         arguments: &Map<String, Json>,
-    ) -> Result<Reply, Stop> {
-        let mut host = Counted(&self.counts);
+    ) -> Result<Reply, CallError> {
+        let mut host = CallCounter(&self.counts);
         let mut transaction = Transaction::new(self, values, &mut host);
         let mut reply = transaction.run(action)?;
         let (data, agenda) = transaction.finish();
@@ -305,12 +305,12 @@ impl World {
     }
 
     /// Graded rules that a call of an action would break.
-    fn broken_rules(&self, action: usize, values: &[Value]) -> Result<Vec<Arc<str>>, Stop> {
+    fn broken_rules(&self, action: usize, values: &[Value]) -> Result<Vec<Arc<str>>, CallError> {
         let app = self.app();
         let mut broken = Vec::new();
         for rule in &app.rules {
             for (_, check) in rule.graded.iter().filter(|(applies, _)| *applies == action) {
-                let mut host = Counted(&self.counts);
+                let mut host = CallCounter(&self.counts);
                 let mut budget = DEFAULT_BUDGET;
                 let held = check.holds(&mut self.frame(values, &mut host, &mut budget));
                 if !held.map_err(|error| stop(app, error))? {
@@ -337,7 +337,7 @@ pub fn transact(
     locals: Vec<Value>,
     draws: &mut draw::Draws,
     effects: &[Effect],
-) -> Result<(Data, Agenda), Stop> {
+) -> Result<(Data, Agenda), CallError> {
     let mut transaction = Transaction::before(app, data, locals, draws);
     transaction.schedule(agenda);
     transaction.effects(effects)?;

@@ -1,4 +1,4 @@
-//! Which rows a list view shows first: the words that are looked for, and the order.
+//! Selection of the rows of a list view: the words that are looked for, and the order.
 
 use std::cmp::Ordering;
 
@@ -19,10 +19,10 @@ impl<'a> Search<'a> {
         Self { id: text.trim(), words: words(text).map(|word| folded(word).collect()).collect(), columns }
     }
 
-    /// Whether every word begins a word of the columns, or all of them are the row's id.
+    /// True if every word begins a word of the columns, or all of them are the row's id.
     pub(super) fn finds(&self, row: &Row) -> bool {
         *row.id == *self.id
-            || self.words.iter().all(|wanted| self.texts(row).flat_map(words).any(|word| begins(word, wanted)))
+            || self.words.iter().all(|subject| self.texts(row).flat_map(words).any(|word| begins(word, subject)))
     }
 
     fn texts<'r>(&self, row: &'r Row) -> impl Iterator<Item = &'r str> {
@@ -42,9 +42,9 @@ fn folded(text: &str) -> impl Iterator<Item = char> {
     text.chars().flat_map(char::to_lowercase).map(|letter| if letter == 'ς' { 'σ' } else { letter })
 }
 
-fn begins(word: &str, wanted: &[char]) -> bool {
+fn begins(word: &str, subject: &[char]) -> bool {
     let mut letters = folded(word);
-    wanted.iter().all(|letter| letters.next() == Some(*letter))
+    subject.iter().all(|letter| letters.next() == Some(*letter))
 }
 
 /// An order by the values of a column.
@@ -94,17 +94,17 @@ mod tests {
         Row { id: id.into(), cells: [cell].into() }
     }
 
-    fn finds(text: &str, wanted: &str) -> bool {
-        Search::new(wanted, vec![ColumnId(0)]).finds(&row("M1", Value::text(text)))
+    fn finds(text: &str, subject: &str) -> bool {
+        Search::new(subject, vec![ColumnId(0)]).finds(&row("M1", Value::text(text)))
     }
 
     #[test]
     fn words_are_found_by_how_they_begin() {
-        for wanted in ["", "inv", "INVOICE march", " M1 ", "MÄR", "ΟΔΟΣ", "οδος", "οδοσ"] {
-            assert!(finds("Invoice for March: März, Οδος", wanted), "{wanted}");
+        for subject in ["", "inv", "INVOICE march", " M1 ", "MÄR", "ΟΔΟΣ", "οδος", "οδοσ"] {
+            assert!(finds("Invoice for March: März, Οδος", subject), "{subject}");
         }
-        for wanted in ["voice", "invoices", "invoice april", "M2", "m1"] {
-            assert!(!finds("Invoice for March", wanted), "{wanted}");
+        for subject in ["voice", "invoices", "invoice april", "M2", "m1"] {
+            assert!(!finds("Invoice for March", subject), "{subject}");
         }
         assert!(!Search::new("inv", Vec::new()).finds(&row("M1", Value::text("Invoice"))));
     }

@@ -16,19 +16,19 @@ use crate::syntax::nearest;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {text}")]
 pub struct Raised {
-    /// By what goals and answers know it.
+    /// Name in goals and answers.
     pub code: Arc<str>,
-    /// What sort of error it is.
+    /// Kind of error.
     pub kind: &'static str,
-    /// What it says.
+    /// Message.
     pub text: String,
     /// The parameter that it is about.
     pub field: Option<Arc<str>>,
 }
 
-/// Why a call did not happen.
+/// Reason why a call did not happen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Stop {
+pub enum CallError {
     /// For whoever called.
     #[error(transparent)]
     Raised(#[from] Raised),
@@ -38,12 +38,12 @@ pub enum Stop {
 }
 
 /// An overflow is an answer to whoever chose the numbers; all else is a fault of the definition.
-pub(super) fn stop(app: &App, error: EvalError) -> Stop {
+pub(super) fn stop(app: &App, error: EvalError) -> CallError {
     match error {
         EvalError::OutOfRange(what) => {
             Raised::plain(app, errors::NUMBER_OUT_OF_RANGE, format!("{what} is out of range.")).into()
         }
-        other => Stop::Crashed(other),
+        other => CallError::Crashed(other),
     }
 }
 
@@ -57,7 +57,7 @@ impl Raised {
         Self { code, kind, text: text.into(), field }
     }
 
-    /// What a native found wrong.
+    /// Error of a native.
     pub(super) fn of_native(app: &App, failure: Failure) -> Self {
         let declared = app.errors.iter().zip(0..).find(|(error, _)| *error.code == *failure.code);
         Self::plain(app, declared.map_or(errors::INVALID_ARGUMENT, |(_, place)| ErrorId(place)), failure.text)
@@ -90,7 +90,7 @@ impl Raised {
     }
 
     /// The data refused.
-    pub(super) fn refused(app: &App, refusal: Refusal) -> Stop {
+    pub(super) fn refused(app: &App, refusal: Refusal) -> CallError {
         let table = |table: TableId| app.schema.table(table).name.replace('_', " ");
         let raised = match refusal {
             Refusal::Unique { table: of, column } => {
@@ -108,9 +108,9 @@ impl Raised {
                 let column = &app.schema.table(of).describe(column).name;
                 Self::plain(app, errors::NUMBER_OUT_OF_RANGE, format!("{column}: {why}.")).about(column)
             }
-            Refusal::Missing(row) => return Stop::Crashed(EvalError::Dangling(row)),
+            Refusal::Missing(row) => return CallError::Crashed(EvalError::Dangling(row)),
             Refusal::Width { .. } | Refusal::Id { .. } | Refusal::Single { .. } => {
-                return Stop::Crashed(EvalError::Mismatch);
+                return CallError::Crashed(EvalError::Mismatch);
             }
         };
         raised.into()

@@ -4,9 +4,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::narrow::{Order, Search};
 use super::raised::stop;
-use super::{Counted, Raised, Reply, Stop, World};
+use super::{CallCounter, CallError, Raised, Reply, World};
 use crate::app::errors;
-use crate::app::{Embed, Role, Shown, Shows, View};
+use crate::app::{Embed, Role, RowSelection, ShownFields, View};
 use crate::expression::{Checked, DEFAULT_BUDGET, Template};
 use crate::kinds::ColumnId;
 use crate::value::{RowKey, Value};
@@ -19,21 +19,21 @@ const CHILDREN_MAX: usize = 500;
 pub struct Page {
     /// The rows of the page, in order.
     pub rows: Vec<RowKey>,
-    /// How many rows there are on all pages.
+    /// Number of rows on all pages.
     pub total: usize,
-    /// Which page it is, from 1.
+    /// Number of the page, from 1.
     pub page: usize,
-    /// How many there are, at least 1.
+    /// Number of pages, at least 1.
     pub pages: usize,
     /// The values of the view's own parameters.
     pub locals: Vec<Value>,
 }
 
 impl World {
-    pub(super) fn read(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Reply, Stop> {
+    pub(super) fn read(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Reply, CallError> {
         match &view.rows {
-            Shows::One(_) => self.read_one(role, view, given),
-            Shows::Many(_) => {
+            RowSelection::One(_) => self.read_one(role, view, given),
+            RowSelection::Many(_) => {
                 let page = self.page(role, view, given)?;
                 let items: Vec<Json> =
                     page.rows.iter().map(|row| self.shown(role, view, *row, &page.locals)).collect::<Result<_, _>>()?;
@@ -46,19 +46,24 @@ impl World {
         }
     }
 
-    fn read_one(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Reply, Stop> {
+    fn read_one(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Reply, CallError> {
         let (row, locals) = self.one(role, view, given)?;
         let json = self.shown(role, view, row, &locals)?;
         Ok(Reply { json, value: Value::Row(row), rows: vec![row] })
     }
 
     /// The row that a view of one row shows, and the values of the view's own parameters.
-    pub(crate) fn one(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<(RowKey, Vec<Value>), Stop> {
+    pub(crate) fn one(
+        &self,
+        role: Role,
+        view: &View,
+        given: &Map<String, Json>,
+    ) -> Result<(RowKey, Vec<Value>), CallError> {
         let mut locals = self.arguments(role, &view.all_parameters(&self.app().schema), given)?;
         let Some(Value::Row(row)) = locals.last().cloned() else {
-            return Err(Stop::Crashed(crate::expression::EvalError::Mismatch));
+            return Err(CallError::Crashed(crate::expression::EvalError::Mismatch));
         };
-        if let Shows::One(Some(condition)) = &view.rows
+        if let RowSelection::One(Some(condition)) = &view.rows
             && self.value(condition, &locals)? != Value::Bool(true)
         {
             let id = self.data().id(row).map(ToString::to_string).unwrap_or_default();
@@ -72,7 +77,7 @@ impl World {
     ///
     /// # Errors
     /// When an argument does not fit.
-    pub fn page(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Page, Stop> {
+    pub fn page(&self, role: Role, view: &View, given: &Map<String, Json>) -> Result<Page, CallError> {
         let schema = &self.app().schema;
         let parameters = view.all_parameters(schema);
         let mut locals = self.arguments(role, &parameters, given)?;
@@ -123,8 +128,8 @@ impl World {
     }
 
     /// Every row of a list view that the role can see, in the order of creation.
-    fn view_rows(&self, role: Role, view: &View, locals: &[Value]) -> Result<Vec<RowKey>, Stop> {
-        let Shows::Many(list) = &view.rows else { return Ok(Vec::new()) };
+    fn view_rows(&self, role: Role, view: &View, locals: &[Value]) -> Result<Vec<RowKey>, CallError> {
+        let RowSelection::Many(list) = &view.rows else { return Ok(Vec::new()) };
         let Value::List(rows) = self.value(list, locals)? else { return Ok(Vec::new()) };
         let held = self.app().permissions.iter().any(|permission| permission.table == view.table);
         let mut seen = Vec::with_capacity(rows.len());
@@ -142,7 +147,7 @@ impl World {
     ///
     /// # Errors
     /// When a derived column fails.
-    pub fn shown(&self, role: Role, view: &View, row: RowKey, locals: &[Value]) -> Result<Json, Stop> {
+    pub fn shown(&self, role: Role, view: &View, row: RowKey, locals: &[Value]) -> Result<Json, CallError> {
         let mut locals = locals.to_vec();
         locals.push(Value::Row(row));
         self.shown_row(role, &view.shown, row, &mut locals).map(Json::Object)
@@ -151,10 +156,10 @@ impl World {
     fn shown_row(
         &self,
         role: Role,
-        shown: &Shown,
+        shown: &ShownFields,
         row: RowKey,
         locals: &mut Vec<Value>,
-    ) -> Result<Map<String, Json>, Stop> {
+    ) -> Result<Map<String, Json>, CallError> {
         let mut json = self.columns(role, row, &shown.columns)?;
         for (name, derived) in &shown.derive {
             let value = self.unhidden(role, self.value(derived, locals)?)?;
@@ -187,7 +192,7 @@ impl World {
     }
 
     /// Columns of a row that a role can see, with the row's id.
-    fn columns(&self, role: Role, row: RowKey, columns: &[ColumnId]) -> Result<Map<String, Json>, Stop> {
+    fn columns(&self, role: Role, row: RowKey, columns: &[ColumnId]) -> Result<Map<String, Json>, CallError> {
         let table = self.app().schema.table(row.table);
         let mut json = Map::new();
         if let (false, Some(id)) = (table.single, self.data().id(row)) {
@@ -204,7 +209,7 @@ impl World {
     }
 
     /// A value, or null in place of a row that a role cannot see: not even its id is shown.
-    fn unhidden(&self, role: Role, value: Value) -> Result<Value, Stop> {
+    fn unhidden(&self, role: Role, value: Value) -> Result<Value, CallError> {
         match value {
             Value::Row(row) if !self.sees(role, row)? => Ok(Value::Null),
             Value::List(values) if values.iter().any(|value| matches!(value, Value::Row(_))) => {
@@ -220,15 +225,15 @@ impl World {
     }
 
     /// The value of an expression between calls.
-    pub(crate) fn value(&self, checked: &Checked, locals: &[Value]) -> Result<Value, Stop> {
-        let mut host = Counted(&self.counts);
+    pub(crate) fn value(&self, checked: &Checked, locals: &[Value]) -> Result<Value, CallError> {
+        let mut host = CallCounter(&self.counts);
         let mut budget = DEFAULT_BUDGET;
         checked.evaluate(&mut self.frame(locals, &mut host, &mut budget)).map_err(|error| stop(self.app(), error))
     }
 
     /// The text of a template between calls.
-    pub(crate) fn text(&self, template: &Template, locals: &[Value]) -> Result<String, Stop> {
-        let mut host = Counted(&self.counts);
+    pub(crate) fn text(&self, template: &Template, locals: &[Value]) -> Result<String, CallError> {
+        let mut host = CallCounter(&self.counts);
         let mut budget = DEFAULT_BUDGET;
         template.render(&mut self.frame(locals, &mut host, &mut budget)).map_err(|error| stop(self.app(), error))
     }

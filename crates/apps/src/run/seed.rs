@@ -1,11 +1,11 @@
 //! Initial databases: made once per variant and then shared by all episodes that begin with it.
 //!
-//! What a seed may cost is bounded, whatever its definition says.
+//! Bounds on the cost of a seed, whatever its definition says.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Stop;
+use super::CallError;
 use super::draw::Draws;
 use super::effect::Transaction;
 use crate::app::{App, SeedColumn, SeedCount, SeedValue, TableSeed};
@@ -24,7 +24,7 @@ pub const SEED_CELLS_MAX: usize = 1_000_000;
 pub const SEED_TEXT_BYTES_MAX: usize = 16 << 20;
 /// Steps that the expressions of one database take.
 pub const SEED_STEPS_MAX: u64 = 5_000_000;
-/// How often a value that must be new is drawn.
+/// Number of times that a value that must be new is drawn.
 const DISTINCT_ATTEMPTS_MAX: usize = 200;
 
 /// The initial database of a variant, shared by all that ask for it; made when it is asked for first.
@@ -56,7 +56,7 @@ pub fn initial(app: &Arc<App>, variant: u32) -> Result<Data, Fault> {
             if let Some(column) = failed.column {
                 path = format!("{path}.{}", described.describe(column).name);
             }
-            app.places.fault(&path, failed.message)
+            app.positions.fault(&path, failed.message)
         })?;
     }
     for (table, described) in app.schema.ids().filter(|(_, table)| table.single) {
@@ -64,28 +64,28 @@ pub fn initial(app: &Arc<App>, variant: u32) -> Result<Data, Fault> {
             let mut draws = Draws::of(&[]);
             let mut transaction = Transaction::before(app, &making.data, Vec::new(), &mut draws);
             let inserted = transaction.insert_cells(table, Vec::new());
-            inserted.map_err(|stop| app.places.fault(&format!("tables.{}", described.name), stop.to_string()))?;
+            inserted.map_err(|stop| app.positions.fault(&format!("tables.{}", described.name), stop.to_string()))?;
             making.data = transaction.into_data();
         }
     }
     Ok(making.data)
 }
 
-/// Why a table cannot be filled.
+/// Reason why a table cannot be filled.
 struct Failed {
     column: Option<ColumnId>,
     message: String,
 }
 
-impl From<Stop> for Failed {
-    fn from(stop: Stop) -> Self {
+impl From<CallError> for Failed {
+    fn from(stop: CallError) -> Self {
         let message = match stop {
-            Stop::Raised(raised) => raised.text,
-            Stop::Crashed(EvalError::Budget) => {
+            CallError::Raised(raised) => raised.text,
+            CallError::Crashed(EvalError::Budget) => {
                 format!("making the rows takes more than {SEED_STEPS_MAX} steps: ask for fewer, or search less")
             }
-            Stop::Crashed(EvalError::Index(_)) => "there is nothing to pick from".to_owned(),
-            Stop::Crashed(error) => error.to_string(),
+            CallError::Crashed(EvalError::Index(_)) => "there is nothing to pick from".to_owned(),
+            CallError::Crashed(error) => error.to_string(),
         };
         Self { column: None, message }
     }
@@ -149,7 +149,7 @@ impl Making<'_> {
     }
 }
 
-/// How many rows are asked for.
+/// Number of rows that are asked for.
 fn size(value: &Value) -> Result<usize, Failed> {
     let count = if let Value::Int(count) = value { usize::try_from(*count).ok() } else { None };
     count
@@ -206,7 +206,7 @@ impl Filling<'_, '_> {
         Err(message.into())
     }
 
-    /// Whether a value is new in its column; it is taken from then on.
+    /// True if a value is new in its column; it is taken from then on.
     fn is_new(&mut self, column: ColumnId, value: &Value) -> bool {
         match self.taken.iter_mut().find(|(known, _)| *known == column) {
             Some((_, values)) => values.insert(value.clone()),
@@ -228,8 +228,8 @@ fn bytes(value: &Value) -> usize {
 
 impl Transaction<'_> {
     /// Any word of an enum.
-    fn uniform(&mut self, kind: &Type) -> Result<Value, Stop> {
-        let Type::Enum(words) = kind.present() else { return Err(Stop::Crashed(EvalError::Mismatch)) };
+    fn uniform(&mut self, kind: &Type) -> Result<Value, CallError> {
+        let Type::Enum(words) = kind.present() else { return Err(CallError::Crashed(EvalError::Mismatch)) };
         let words: Vec<Value> = words.iter().map(|word| Value::Text(Arc::clone(word))).collect();
         self.call_host(crate::functions::id::PICK, &[Value::List(words.into())])
     }

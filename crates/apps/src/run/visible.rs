@@ -1,18 +1,18 @@
-//! What a role can see.
+//! Rows and columns that a role can see.
 
 use super::raised::stop;
-use super::{Stop, World};
+use super::{CallError, World};
 use crate::app::Role;
 use crate::expression::{DEFAULT_BUDGET, NoHost};
 use crate::kinds::{ColumnId, TableId};
 use crate::value::{RowKey, Value};
 
 impl World {
-    /// Whether a role can see a row that exists.
+    /// True if a role can see a row that exists.
     ///
     /// # Errors
     /// When the permission's expression fails.
-    pub fn sees(&self, role: Role, row: RowKey) -> Result<bool, Stop> {
+    pub fn sees(&self, role: Role, row: RowKey) -> Result<bool, CallError> {
         for permission in &self.app().permissions {
             if permission.table != row.table || !permission.roles.contains(&role) {
                 continue;
@@ -28,7 +28,7 @@ impl World {
         Ok(true)
     }
 
-    /// Whether a role can see a column.
+    /// True if a role can see a column.
     #[must_use]
     pub fn sees_column(&self, role: Role, table: TableId, column: ColumnId) -> bool {
         !self.app().permissions.iter().any(|permission| {
@@ -40,7 +40,7 @@ impl World {
     ///
     /// # Errors
     /// When a permission's expression fails.
-    pub fn find(&self, role: Role, table: TableId, id: &str) -> Result<Option<RowKey>, Stop> {
+    pub fn find(&self, role: Role, table: TableId, id: &str) -> Result<Option<RowKey>, CallError> {
         match self.data().by_id(table, id) {
             Some(row) if self.sees(role, row)? => Ok(Some(row)),
             _ => Ok(None),

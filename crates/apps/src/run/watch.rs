@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Counted, Reply, Stop, World};
+use super::{CallCounter, CallError, Reply, World};
 use crate::expression::{DEFAULT_BUDGET, EvalError, Host};
 use crate::functions::id;
 use crate::value::{RowKey, Value};
 
 /// Answers what milestones ask of a call.
-struct Watched<'a> {
-    counted: Counted<'a>,
+struct MilestoneQueries<'a> {
+    counted: CallCounter<'a>,
     rows: &'a [RowKey],
     arguments: &'a Map<String, Json>,
 }
 
-impl Host for Watched<'_> {
+impl Host for MilestoneQueries<'_> {
     fn call(&mut self, function: u16, arguments: &[Value]) -> Result<Value, EvalError> {
         match (function, arguments) {
             (id::HAS_ROW, [_, Value::Row(row)]) => Ok(Value::Bool(self.rows.contains(row))),
@@ -36,13 +36,13 @@ pub(super) fn look(
     world: &mut World,
     name: &str,
     arguments: &Map<String, Json>,
-    result: &Result<Reply, Stop>,
-) -> Result<(), Stop> {
+    result: &Result<Reply, CallError>,
+) -> Result<(), CallError> {
     let beginning = Arc::clone(&world.beginning);
     let code = match result {
         Ok(_) => Value::Null,
-        Err(Stop::Raised(raised)) => Value::Text(Arc::clone(&raised.code)),
-        Err(Stop::Crashed(_)) => return Ok(()),
+        Err(CallError::Raised(raised)) => Value::Text(Arc::clone(&raised.code)),
+        Err(CallError::Crashed(_)) => return Ok(()),
     };
     let call = Value::Record([Value::text(name), Value::Bool(result.is_ok()), code].into());
     let locals = [beginning.task.clone(), call];
@@ -52,7 +52,7 @@ pub(super) fn look(
         if !open {
             continue;
         }
-        let mut host = Watched { counted: Counted(&world.counts), rows, arguments };
+        let mut host = MilestoneQueries { counted: CallCounter(&world.counts), rows, arguments };
         let mut budget = DEFAULT_BUDGET;
         match watch.when.holds(&mut world.frame(&locals, &mut host, &mut budget)) {
             Ok(true) => {
@@ -60,7 +60,7 @@ pub(super) fn look(
             }
             // What an overflow or a row that has gone leaves open has not been reached.
             Ok(false) | Err(EvalError::OutOfRange(_) | EvalError::Dangling(_)) => {}
-            Err(error) => return Err(Stop::Crashed(error)),
+            Err(error) => return Err(CallError::Crashed(error)),
         }
     }
     Ok(())

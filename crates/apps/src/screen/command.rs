@@ -1,12 +1,12 @@
-//! What acting on an element of a screen does.
+//! Commands of the elements of a screen.
 
 use std::sync::Arc;
 
-use super::place::Place;
+use super::open_screen::OpenScreen;
 use crate::app::screen::{Form, Link};
 use crate::value::Value;
 
-/// What acting on an element does.
+/// Command of an element.
 #[derive(Debug, Clone)]
 pub(super) enum Command {
     /// Changes what the element holds, and forgets what another one holds.
@@ -16,7 +16,7 @@ pub(super) enum Command {
     /// Takes one of the repeated inputs away.
     Remove { list: Arc<str>, row: usize, rows: usize },
     /// Goes to a screen.
-    Go(Place),
+    Go(OpenScreen),
     /// Goes to a screen whose arguments are worked out then.
     Follow { link: Arc<Link>, locals: Arc<[Value]>, form: Arc<str> },
     /// Opens a dialog within so many others.
@@ -27,7 +27,7 @@ pub(super) enum Command {
     Submit(Submission),
 }
 
-/// How something is entered.
+/// Kind of input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InputKind {
     Text,
@@ -41,6 +41,6 @@ pub(super) struct Submission {
     pub(super) form: Arc<Form>,
     pub(super) locals: Arc<[Value]>,
     pub(super) id: Arc<str>,
-    /// How many dialogs stay open afterwards.
+    /// Number of dialogs that stay open afterwards.
     pub(super) depth: usize,
 }

@@ -2,11 +2,13 @@
 
 mod build;
 mod command;
+mod open_screen;
 pub mod pilot;
-mod place;
 mod text;
 mod tree;
 mod viewer;
 
 pub use tree::{AriaRole, Choice, Element, Scrolled, Tree};
-pub use viewer::{Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, ROUTE_DEPTH_MAX, Shown, Viewer};
+pub use viewer::{
+    ActionOutcome, Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, ROUTE_DEPTH_MAX, Viewer,
+};

@@ -10,50 +10,55 @@ use serde_json::{Map, Value as Json};
 
 use super::build::plain;
 use super::tree::AriaRole;
-use super::{GuiAction, Shown, Tree, Viewer};
+use super::{ActionOutcome, GuiAction, Tree, Viewer};
 use crate::app::screen::Form;
 use crate::app::{App, Callable, Parameter, Role};
 use crate::kinds::Type;
-use crate::run::{Stop, World};
+use crate::run::{CallError, World};
 use offers::{Offer, Spot};
 
 /// A call that was made on screens.
 #[derive(Debug)]
-pub struct Played {
-    /// What was done, in order.
+pub struct PilotedCall {
+    /// Actions, in order.
     pub actions: Vec<GuiAction>,
-    /// What came of the last of it.
-    pub shown: Shown,
+    /// Screen after the last of them.
+    pub shown: ActionOutcome,
 }
 
-/// Why a call could not be made on screens.
+/// Reason why a call could not be made on screens.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
+pub enum PilotError {
     /// No form of the action could be reached with these arguments.
     #[error("no screen leads to a call of {0} with these arguments")]
     NoWay(Arc<str>),
     /// The definition is at fault.
     #[error(transparent)]
-    Stop(#[from] Stop),
+    Call(#[from] CallError),
 }
 
 /// Makes a call of an action on screens, from wherever the viewer is.
 ///
 /// # Errors
-/// [`Lost::NoWay`], and then neither the world nor the viewer has changed.
-pub fn play(world: &mut World, viewer: &mut Viewer, name: &str, arguments: &Map<String, Json>) -> Result<Played, Lost> {
+/// [`PilotError::NoWay`], and then neither the world nor the viewer has changed.
+pub fn play(
+    world: &mut World,
+    viewer: &mut Viewer,
+    name: &str,
+    arguments: &Map<String, Json>,
+) -> Result<PilotedCall, PilotError> {
     let app = Arc::clone(world.app());
-    let no_way = || Lost::NoWay(name.chars().take(60).collect::<String>().into());
+    let no_way = || PilotError::NoWay(name.chars().take(60).collect::<String>().into());
     let Some(Callable::Action(action)) = app.calls.get(name).copied() else { return Err(no_way()) };
     let wanted = world.clone().call(Role::AGENT, name, arguments).is_ok();
     for offer in offers::of_action(&app, action) {
-        let mut hand = Hand { app: &app, world: world.clone(), viewer: viewer.clone(), actions: Vec::new() };
-        if let Some(shown) = hand.take(&offer, arguments)? {
+        let mut attempt = Attempt { app: &app, world: world.clone(), viewer: viewer.clone(), actions: Vec::new() };
+        if let Some(shown) = attempt.take(&offer, arguments)? {
             let made = shown.calls.iter().find(|call| *call.name == *name);
             if made.is_some_and(|call| call.reply.is_ok() == wanted) {
-                *world = hand.world;
-                *viewer = hand.viewer;
-                return Ok(Played { actions: hand.actions, shown });
+                *world = attempt.world;
+                *viewer = attempt.viewer;
+                return Ok(PilotedCall { actions: attempt.actions, shown });
             }
         }
     }
@@ -61,7 +66,7 @@ pub fn play(world: &mut World, viewer: &mut Viewer, name: &str, arguments: &Map<
 }
 
 /// A hand that tries, on a copy of the world.
-pub(super) struct Hand<'a> {
+pub(super) struct Attempt<'a> {
     app: &'a Arc<App>,
     world: World,
     viewer: Viewer,
@@ -75,7 +80,7 @@ struct Mark {
     actions: usize,
 }
 
-impl Hand<'_> {
+impl Attempt<'_> {
     fn mark(&self) -> Mark {
         Mark { world: self.world.clone(), viewer: self.viewer.clone(), actions: self.actions.len() }
     }
@@ -86,30 +91,30 @@ impl Hand<'_> {
         self.actions.truncate(mark.actions);
     }
 
-    fn tree(&self) -> Result<Tree, Stop> {
+    fn tree(&self) -> Result<Tree, CallError> {
         self.viewer.tree(&self.world)
     }
 
     /// Does something; none where it was refused.
-    fn act(&mut self, action: GuiAction) -> Result<Option<Shown>, Stop> {
+    fn act(&mut self, action: GuiAction) -> Result<Option<ActionOutcome>, CallError> {
         let shown = self.viewer.act(&mut self.world, &action)?;
         self.actions.push(action);
         Ok(Some(shown).filter(|shown| shown.error.is_none()))
     }
 
-    fn click(&mut self, element: impl Into<String>) -> Result<bool, Stop> {
+    fn click(&mut self, element: impl Into<String>) -> Result<bool, CallError> {
         Ok(self.act(GuiAction::Click { element: element.into() })?.is_some())
     }
 
     /// Takes an offer with the arguments of a call; none where it does not lead there.
-    fn take(&mut self, offer: &Offer<'_>, arguments: &Map<String, Json>) -> Result<Option<Shown>, Stop> {
+    fn take(&mut self, offer: &Offer<'_>, arguments: &Map<String, Json>) -> Result<Option<ActionOutcome>, CallError> {
         let parameters = &self.app.actions[offer.form.action].parameters;
         let mut wanted = Vec::new();
         for (parameter, fix) in parameters.iter().zip(&offer.form.fix) {
             let Some(fix) = fix else { continue };
             match self.world.argument(Role::AGENT, parameter, arguments.get(&*parameter.name)) {
                 Ok(value) => wanted.push((fix, value)),
-                Err(Stop::Raised(_)) => return Ok(None),
+                Err(CallError::Raised(_)) => return Ok(None),
                 Err(crashed) => return Err(crashed),
             }
         }
@@ -135,7 +140,7 @@ impl Hand<'_> {
         spot: &Spot<'_>,
         args: &[crate::value::Value],
         row: Option<crate::value::RowKey>,
-    ) -> Result<Option<String>, Stop> {
+    ) -> Result<Option<String>, CallError> {
         if !self.reach(spot.screen, args, reach::DEPTH_MAX)? || !self.open(spot)? {
             return Ok(None);
         }
@@ -154,7 +159,7 @@ impl Hand<'_> {
         button: bool,
         parameters: &[Parameter],
         arguments: &Map<String, Json>,
-    ) -> Result<Option<Shown>, Stop> {
+    ) -> Result<Option<ActionOutcome>, CallError> {
         let mut press = format!("{id}/form-submit");
         if button {
             if !form.asks() && !form.confirm {
@@ -177,7 +182,7 @@ impl Hand<'_> {
     }
 
     /// Enters a value.
-    pub(super) fn fill(&mut self, id: &str, parameter: &Parameter, value: &Json) -> Result<bool, Stop> {
+    pub(super) fn fill(&mut self, id: &str, parameter: &Parameter, value: &Json) -> Result<bool, CallError> {
         match (parameter.kind.present(), value) {
             (Type::Record(_), Json::Object(fields)) => {
                 for field in &parameter.inner {
@@ -210,7 +215,7 @@ impl Hand<'_> {
     }
 
     /// Enters as many values as there are.
-    fn fill_rows(&mut self, id: &str, parameter: &Parameter, values: &[Json]) -> Result<bool, Stop> {
+    fn fill_rows(&mut self, id: &str, parameter: &Parameter, values: &[Json]) -> Result<bool, CallError> {
         let tree = self.tree()?;
         let mut rows = (0..).take_while(|row| tree.find(&format!("{id}.{row}.remove-row")).is_some()).count();
         while rows < values.len() {

@@ -1,32 +1,32 @@
-//! What an actor sees: a tree of elements with stable ids, close to the accessibility tree of a browser.
+//! Accessibility tree that an actor sees: a tree of elements with stable ids, close to the accessibility tree of a browser.
 
 use std::sync::Arc;
 
 use super::command::Command;
 use serde::Serialize;
 
-/// What is on the screen.
+/// Tree of the screen.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tree {
     /// The screen's name.
     pub screen: Arc<str>,
     /// The screen's heading.
     pub title: String,
-    /// Whether there is a screen to go back to.
+    /// True if there is a screen to go back to.
     pub back: bool,
-    /// Which part of the long texts is seen, where there are any.
+    /// Visible part of the long texts, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scroll: Option<Scrolled>,
     /// From the top.
     pub elements: Vec<Element>,
 }
 
-/// Which part of long texts is seen.
+/// Visible part of long texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Scrolled {
     /// From 1.
     pub part: usize,
-    /// How many there are.
+    /// Their number.
     pub parts: usize,
 }
 
@@ -36,33 +36,33 @@ pub struct Element {
     /// Screen, widget, row key and part, as far as each applies; unique, and empty for what is only text.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub id: Arc<str>,
-    /// What it is.
+    /// Role.
     pub role: AriaRole,
-    /// What it is called.
+    /// Name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// What it holds.
+    /// Value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// What it expects.
+    /// Expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What can be selected.
+    /// Options to select from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choice>,
-    /// Whether nothing can be done with it now.
+    /// True if nothing can be done with it now.
     #[serde(skip_serializing_if = "is_false")]
     pub disabled: bool,
-    /// Whether it must be filled in.
+    /// True if it must be filled in.
     #[serde(skip_serializing_if = "is_false")]
     pub required: bool,
-    /// Whether it takes several lines.
+    /// True if it takes several lines.
     #[serde(skip_serializing_if = "is_false")]
     pub multiline: bool,
-    /// What was wrong with it.
+    /// Error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
-    /// What stands in it.
+    /// Children.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Element>,
     #[serde(skip)]
@@ -72,13 +72,13 @@ pub struct Element {
 /// Something that can be selected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Choice {
-    /// By which it is selected.
+    /// Key of the selection.
     pub value: Arc<str>,
     /// As it is shown.
     pub name: String,
 }
 
-/// What an element is, by the roles of WAI-ARIA 1.2 where one fits.
+/// Role of an element, by WAI-ARIA 1.2 where one fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AriaRole {
@@ -86,9 +86,9 @@ pub enum AriaRole {
     Navigation,
     /// A title.
     Heading,
-    /// What was done, or the state of something.
+    /// Outcome of an action, or the state of something.
     Status,
-    /// What went wrong.
+    /// Error message.
     Alert,
     /// Goes somewhere.
     Link,
@@ -112,7 +112,7 @@ pub enum AriaRole {
     Form,
     /// Inputs that narrow a list.
     Search,
-    /// What stands before the rest.
+    /// Dialog in front of the rest.
     Dialog,
     /// Tabs side by side.
     Tablist,
@@ -184,7 +184,7 @@ impl Element {
         Self { command: Some(command), ..self }
     }
 
-    /// Whether an actor can do something with it.
+    /// True if an actor can do something with it.
     #[must_use]
     pub const fn is_actionable(&self) -> bool {
         self.command.is_some() && !self.disabled

@@ -1,4 +1,4 @@
-//! What one actor has before it, apart from the data: where it is, what it has typed, what is open. And what it does there.
+//! Screen state of one actor, apart from the data: where it is, what it has typed, what is open. And what it does there.
 
 mod act;
 mod route;
@@ -12,19 +12,19 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Tree;
 use super::build::{Builder, Read};
-use super::place::{Place, Toast};
+use super::open_screen::{OpenScreen, Toast};
 use crate::kinds::Type;
-use crate::run::{Raised, Reply, Stop, World};
+use crate::run::{CallError, Raised, Reply, World};
 use crate::value::Value;
 
-/// How many screens one can go back.
+/// Number of screens that one can go back.
 pub const ROUTE_DEPTH_MAX: usize = 50;
 /// Longest text of an input, in characters.
 pub const DRAFT_CHARACTERS_MAX: usize = 10_000;
 /// Inputs of one screen that hold something.
 pub const DRAFTS_MAX: usize = 2_000;
 
-/// What an actor can do with a screen.
+/// Action of an actor on a screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum GuiAction {
@@ -49,7 +49,7 @@ pub enum GuiAction {
     },
     /// Shows another part of long texts.
     Scroll {
-        /// Which way.
+        /// Direction.
         direction: Direction,
     },
     /// Goes to the screen before.
@@ -68,12 +68,12 @@ pub enum Direction {
     Down,
 }
 
-/// What came of an action on a screen.
+/// Outcome of an action on a screen.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct ActionOutcome {
     /// Calls that it made, in order: of an action, and of the views that came into sight.
     pub calls: Vec<Called>,
-    /// Why it did not happen.
+    /// Reason why it did not happen.
     pub error: Option<Raised>,
 }
 
@@ -84,15 +84,15 @@ pub struct Called {
     pub name: Arc<str>,
     /// Its arguments.
     pub arguments: Map<String, Json>,
-    /// What it answered.
+    /// Answer.
     pub reply: Result<Reply, Raised>,
 }
 
-/// What one actor has before it. A copy costs a few pointers.
+/// Screen state of one actor. A copy costs a few pointers.
 #[derive(Debug, Clone)]
 pub struct Viewer {
     /// From home to where one is; never empty.
-    pub(super) route: Vector<Place>,
+    pub(super) route: Vector<OpenScreen>,
     pub(super) toast: Option<Toast>,
 }
 
@@ -106,19 +106,19 @@ impl Viewer {
     /// At home.
     #[must_use]
     pub fn new() -> Self {
-        Self { route: Vector::unit(Place::default()), toast: None }
+        Self { route: Vector::unit(OpenScreen::default()), toast: None }
     }
 
-    /// What is on the screen.
+    /// Tree of the screen.
     ///
     /// # Errors
     /// When an expression of the screen is at fault.
-    pub fn tree(&self, world: &World) -> Result<Tree, Stop> {
+    pub fn tree(&self, world: &World) -> Result<Tree, CallError> {
         Ok(self.build(world)?.0)
     }
 
-    /// What is on the screen, and the views that it reads with their arguments.
-    fn build(&self, world: &World) -> Result<(Tree, Vec<Read>), Stop> {
+    /// Tree of the screen, and the views that it reads with their arguments.
+    fn build(&self, world: &World) -> Result<(Tree, Vec<Read>), CallError> {
         let place = self.standing(world)?;
         Builder::new(world, place, self.toast.as_ref()).build(self.route.len() > 1)
     }
@@ -127,7 +127,7 @@ impl Viewer {
     #[must_use]
     pub fn document(&self, world: &World) -> State {
         let app = world.app();
-        let place = |place: &Place| {
+        let place = |place: &OpenScreen| {
             let screen = &app.screens.screens[place.screen];
             let value = |((name, kind), value): (&(Arc<str>, Type), &Value)| {
                 (name.to_string(), world.codec().to_json(value, kind, world.data()))

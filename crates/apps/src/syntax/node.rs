@@ -11,12 +11,12 @@ use super::shown;
 pub struct Node {
     /// Where it begins: at the opening quote, bracket or first character.
     pub position: Position,
-    /// What it is.
+    /// Content.
     pub value: Content,
     pub(super) style: Style,
 }
 
-/// What a node holds.
+/// Content of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// `null`, `~` or nothing at all.
@@ -42,13 +42,13 @@ pub struct Key {
     pub position: Position,
 }
 
-/// How a node is written.
+/// Style of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Style {
     /// In quotes, or as a block of text.
     pub(super) quoted: bool,
-    /// How many characters behind the position the text begins; `None` when its characters are not those of the file one
-    /// by one: several lines, escapes, or no text.
+    /// Number of characters behind the position at which the text begins; `None` when its characters are not those of
+    /// the file one by one: several lines, escapes, or no text.
     pub(super) inset: Option<u32>,
 }
 
@@ -58,7 +58,7 @@ impl Style {
 }
 
 impl Node {
-    /// Whether this is text in quotes or in a block, and not a plain scalar: `"1.50"` and not `1.50`.
+    /// True if this is text in quotes or in a block, and not a plain scalar: `"1.50"` and not `1.50`.
     #[must_use]
     pub const fn is_quoted(&self) -> bool {
         self.style.quoted
@@ -99,7 +99,7 @@ impl Node {
 }
 
 impl Content {
-    /// What this is in the words of a message: `the number 5`.
+    /// Description in the words of a message: `the number 5`.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {

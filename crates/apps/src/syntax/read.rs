@@ -85,7 +85,7 @@ impl<'n> At<'n> {
         self.node
     }
 
-    /// What the node holds.
+    /// Content of the node.
     #[must_use]
     pub const fn value(&self) -> &'n Content {
         &self.node.value
@@ -97,7 +97,7 @@ impl<'n> At<'n> {
         &self.node.position
     }
 
-    /// Which part of the definition it is: `actions.lend.guards[1].check`; empty for the root.
+    /// Its path in the definition: `actions.lend.guards[1].check`; empty for the root.
     #[must_use]
     pub const fn path(&self) -> &Arc<str> {
         &self.path
@@ -113,7 +113,7 @@ impl<'n> At<'n> {
         self.faults.borrow_mut().push(fault);
     }
 
-    /// Whether it is null, which no other accessor but [`Self::source`] takes.
+    /// True if it is null, which no other accessor but [`Self::source`] takes.
     #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self.node.value, Content::Null)
@@ -182,7 +182,7 @@ impl<'n> At<'n> {
         self.refuse(format!("expected one of {}, found {}{hint}", words.join(", "), self.node.value.describe()))
     }
 
-    /// What one of some words stands for.
+    /// Value of one of some words.
     #[must_use]
     pub fn choice<T: Clone>(&self, table: &[(&str, T)]) -> Option<T> {
         let words: Vec<&str> = table.iter().map(|(word, _)| *word).collect();
@@ -331,7 +331,7 @@ impl<'n> Fields<'n> {
     }
 }
 
-/// Whether text is an identifier; see [`At::identifier`].
+/// Checks that text is an identifier; see [`At::identifier`].
 ///
 /// # Errors
 /// What is wrong with it.

@@ -1,4 +1,4 @@
-//! What a plain scalar means: a strict core schema of YAML 1.2, in which nothing that other readers take differently passes.
+//! Type of a plain scalar: a strict core schema of YAML 1.2, in which nothing that other readers take differently passes.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn whole_number(text: &str, digits: &str) -> Result<Content, String> {
         .map_err(|_| format!("`{}` does not fit a whole number of 64 bits: quote it if it is text", shown(text)))
 }
 
-/// Whether a scalar is a number in another base, with an exponent, with grouped digits, with parts of sixty, infinite or
+/// True if a scalar is a number in another base, with an exponent, with grouped digits, with parts of sixty, infinite or
 /// none at all.
 fn is_doubtful_number(unsigned: &str) -> bool {
     let lower = unsigned.to_ascii_lowercase();

@@ -11,7 +11,7 @@ pub struct Source {
     pub text: Arc<str>,
     /// Where it begins in its file: at the opening quote if there is one.
     pub position: Position,
-    /// Which part of the definition it is.
+    /// Its path in the definition.
     pub path: Arc<str>,
     /// As for nodes: characters from the position to the text, where the two run alike.
     pub(super) inset: Option<u32>,

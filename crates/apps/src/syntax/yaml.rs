@@ -1,6 +1,6 @@
 //! YAML, less all that makes it treacherous: no anchors, tags or merge keys, no key twice, one document, and bounds.
 //!
-//! What is accepted means the same to every reader of YAML 1.2. JSON is part of it.
+//! Reader of the part of YAML that means the same to every reader of YAML 1.2. JSON is part of it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -300,7 +300,7 @@ fn inset(text: &str, style: ScalarStyle, written: &str) -> Option<u32> {
     written.strip_prefix(quote)?.strip_prefix(text)?.starts_with(quote).then_some(1)
 }
 
-/// Whether a plain scalar inside brackets lost the rest of its arguments: `{price: int(1, 9)}` holds a price of `int(1` and
+/// True if a plain scalar inside brackets lost the rest of its arguments: `{price: int(1, 9)}` holds a price of `int(1` and
 /// a key `9)`.
 fn is_cut_at_comma(text: &str, written: &str) -> bool {
     text.matches('(').count() > text.matches(')').count()

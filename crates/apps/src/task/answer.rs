@@ -1,4 +1,4 @@
-//! What an agent submits, and whether it is what was asked for.
+//! Submission of an agent, and its comparison with the required one.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ pub const ANSWER_CHARACTERS_MAX: usize = 4_000;
 /// Entries of one answer that is a list.
 const ANSWER_ENTRIES_MAX: usize = 1_000;
 
-/// What was submitted.
+/// Submission.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
     /// `ok`, `impossible` or `refused`.
     pub status: Arc<str>,
-    /// With which error code.
+    /// Error code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Arc<str>>,
     /// The id of what stands in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<Arc<str>>,
-    /// With which values, by slot.
+    /// Values by slot.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub answers: Map<String, Json>,
 }
@@ -80,7 +80,7 @@ impl Submission {
     }
 }
 
-/// Whether a submitted value is the expected one. Text is compared without regard to case and blanks around it, amounts
+/// True if a submitted value is the expected one. Text is compared without regard to case and blanks around it, amounts
 /// with or without their currency, numbers also as text.
 #[must_use]
 pub fn agrees(given: &Json, expected: &Value, kind: &Type, codec: &Codec<'_>, data: &Data) -> bool {

@@ -80,7 +80,7 @@ fn touched(episode: &Episode) -> State {
 }
 
 impl Instance {
-    /// Whether the task is still one after a configuration changed what it begins with: its goal is false at the beginning, and
+    /// Checks that the task is still one after a configuration changed its beginning: its goal is false at the beginning, and
     /// its solution reaches it. True where nothing was changed.
     ///
     /// # Errors

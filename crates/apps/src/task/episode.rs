@@ -11,7 +11,7 @@ use super::verdict::Check;
 use crate::app::Role;
 use crate::app::errors;
 use crate::data::{Data, DataFault};
-use crate::run::{Chance, Raised, Reply, Stop, World};
+use crate::run::{CallError, Chance, Raised, Reply, World};
 use crate::value::Value;
 
 /// An episode. A copy shares all but what either changes later.
@@ -22,10 +22,10 @@ pub struct Episode {
     submission: Option<Submission>,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reaction {
-    /// What is seen.
+    /// Observation.
     pub data: Json,
     /// The typed error, if it is one.
     pub raised: Option<Raised>,
@@ -38,7 +38,7 @@ impl Episode {
     ///
     /// # Errors
     /// When an event's time cannot be worked out.
-    pub fn begin(instance: &Arc<Instance>, seed: u64) -> Result<Self, Stop> {
+    pub fn begin(instance: &Arc<Instance>, seed: u64) -> Result<Self, CallError> {
         Self::begin_with(instance, seed, instance.data.clone())
     }
 
@@ -46,13 +46,13 @@ impl Episode {
     ///
     /// # Errors
     /// As [`Episode::begin`].
-    pub fn begin_with(instance: &Arc<Instance>, seed: u64, data: Data) -> Result<Self, Stop> {
+    pub fn begin_with(instance: &Arc<Instance>, seed: u64, data: Data) -> Result<Self, CallError> {
         let world = World::begin(instance.beginning(seed, data))?;
         Ok(Self::at(instance, world))
     }
 
     /// The beginning of a task with events of chance that take place or not.
-    pub(crate) fn begin_by(instance: &Arc<Instance>, seed: u64, chance: Chance) -> Result<Self, Stop> {
+    pub(crate) fn begin_by(instance: &Arc<Instance>, seed: u64, chance: Chance) -> Result<Self, CallError> {
         let world = World::begin(instance.beginning_by(seed, chance, instance.data.clone()))?;
         Ok(Self::at(instance, world))
     }
@@ -94,7 +94,7 @@ impl Episode {
         &mut self.world
     }
 
-    /// What was submitted.
+    /// Submission.
     #[must_use]
     pub const fn submission(&self) -> Option<&Submission> {
         self.submission.as_ref()
@@ -104,7 +104,7 @@ impl Episode {
     ///
     /// # Errors
     /// As [`World::call`].
-    pub fn perform(&mut self, name: &str, arguments: &Map<String, Json>) -> Result<Reply, Stop> {
+    pub fn perform(&mut self, name: &str, arguments: &Map<String, Json>) -> Result<Reply, CallError> {
         let app = Arc::clone(self.world.app());
         match name {
             "submit" => {
@@ -136,7 +136,7 @@ impl Episode {
     pub fn call(&mut self, name: &str, arguments: &Map<String, Json>) -> Result<Reaction, String> {
         match self.perform(name, arguments) {
             Ok(reply) => Ok(Reaction { data: reply.json, raised: None, terminated: self.submission.is_some() }),
-            Err(Stop::Raised(raised)) => {
+            Err(CallError::Raised(raised)) => {
                 Ok(Reaction { data: raised.to_json(), raised: Some(raised), terminated: false })
             }
             Err(crashed) => Err(crashed.to_string()),

@@ -16,21 +16,21 @@ use crate::value::Value;
 pub struct Instance {
     /// The app.
     pub app: Arc<App>,
-    /// Which template.
+    /// The template.
     pub template: usize,
     /// The values of its parameters, in order.
     pub values: Vec<Value>,
     /// The data at the beginning.
     pub data: Data,
-    /// What its preparation has scheduled.
+    /// Agenda of its preparation.
     pub(super) agenda: Agenda,
-    /// Which of the template's wordings it is.
+    /// Index of its wording in the template.
     pub wording: usize,
-    /// What the agent is told.
+    /// Text for the agent.
     pub text: String,
     /// The number of its draw among those of its seed, from 0.
     pub attempt: u32,
-    /// Which checks hold at the beginning already, and so carry no weight.
+    /// Checks that hold at the beginning already, and so carry no weight.
     pub(super) held: Vec<bool>,
     /// The calls of the solution.
     pub(super) solution: Vec<Call>,
@@ -71,7 +71,7 @@ impl Instance {
         Self { text, ..self.taken_by(self.template, self.values.clone(), data) }
     }
 
-    /// What this begins with, taken for a task of a template, which is told nothing.
+    /// The beginning, taken for a task of a template, whose text is not given.
     pub(crate) fn taken_by(&self, template: usize, values: Vec<Value>, data: Data) -> Self {
         Self {
             app: Arc::clone(&self.app),
@@ -87,7 +87,7 @@ impl Instance {
         }
     }
 
-    /// What an episode of it begins with.
+    /// Beginning of an episode of it.
     #[must_use]
     pub fn beginning(&self, seed: u64, data: Data) -> Arc<Beginning> {
         self.beginning_by(seed, Chance::Drawn, data)

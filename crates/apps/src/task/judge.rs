@@ -22,7 +22,7 @@ use crate::reading::Reversed;
 use crate::value::{RowKey, Value};
 use others::{HISTORY, NOTHING_ELSE};
 
-/// What changes beyond the goal leave of the score.
+/// Factor of the score for changes beyond the goal.
 const SIDE_EFFECTS_FACTOR: f64 = 0.5;
 /// Differences that one evidence lists.
 const DIFFERENCES_SHOWN: usize = 8;
@@ -44,7 +44,7 @@ pub(super) struct End<'a> {
     pub(super) reached: &'a OrdSet<usize>,
     pub(super) touched: &'a OrdSet<(RowKey, Option<ColumnId>)>,
     pub(super) submission: Option<&'a Submission>,
-    /// Whether the goal reads rows in the opposite order of their creation: what it means must not hang on it.
+    /// True if the goal reads rows in the opposite order of their creation: what it means must not depend on it.
     pub(super) reversed: bool,
 }
 
@@ -60,7 +60,7 @@ impl Host for Counts<'_> {
     }
 }
 
-/// What is left of the differences once those that the goal lists are taken out.
+/// Differences that remain once those that the goal lists are taken out.
 #[derive(Default)]
 struct Explained {
     rows: BTreeSet<RowKey>,
@@ -109,7 +109,7 @@ impl End<'_> {
         Ok(checks)
     }
 
-    /// What differs between the baseline and the end, without what goals never compare.
+    /// Differences between the baseline and the end, without those that goals never compare.
     fn differences(&self) -> Vec<Written> {
         let free = &self.template.goal.free;
         changes(self.baseline, self.data)
@@ -184,8 +184,8 @@ fn check(name: String, passed: bool, evidence: &str) -> Check {
     Check { name, weight: 1.0, score: if passed { 1.0 } else { 0.0 }, passed, evidence: evidence.to_owned() }
 }
 
-/// What an expectation says that cannot be worked out, because of what became of the data: it is not met. Other errors are
-/// faults of the definition.
+/// Expectation that cannot be worked out, because of later changes of the data: it is not met. Other errors are faults of
+/// the definition.
 fn open(error: EvalError) -> Result<String, EvalError> {
     match error {
         EvalError::OutOfRange(_) | EvalError::Dangling(_) | EvalError::NotOne | EvalError::Index(_) => {

@@ -3,13 +3,13 @@
 pub mod answer;
 pub mod call;
 mod document;
+pub mod draw_key;
 pub mod episode;
 pub mod instance;
 mod judge;
 pub mod outcome;
 pub(crate) mod parameter;
 pub mod solve;
-pub mod ticket;
+pub(crate) mod subject;
 pub(crate) mod trace;
 pub mod verdict;
-pub(crate) mod wanted;

@@ -1,5 +1,5 @@
-//! What becomes of a draw: a task, another draw, or a fault of the definition. There is nothing in between, so that no fault
-//! is drawn away without a word.
+//! Outcome of a draw: a task, another draw, or a fault of the definition. There is nothing in between, so that no fault is
+//! drawn away without a word.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-/// What a draw that shows a fault leads to.
+/// Consequence of a draw that shows a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// To an error.
@@ -17,7 +17,7 @@ pub enum Rule {
     Before,
 }
 
-/// Why a draw is made again: what a definition asks for, and what chance decides.
+/// Reason why a draw is made again: what a definition asks for, and what chance decides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Redraw {
     /// A condition of `require` does not hold.
@@ -76,7 +76,7 @@ impl Flaw {
     }
 }
 
-/// Why a draw is not a task.
+/// Reason why a draw is not a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfit {
     /// Another draw may be one.
@@ -98,11 +98,11 @@ pub struct ShownDraw {
     pub attempt: u32,
     /// The parameters that were drawn.
     pub parameters: Map<String, Json>,
-    /// What the agent is told, where the draw came so far.
+    /// Text for the agent, where the draw came so far.
     pub text: Option<String>,
 }
 
-/// Why a seed has no task.
+/// Reason why a seed has no task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NoTask {
     /// A draw shows a fault of the definition.

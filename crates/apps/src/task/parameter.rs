@@ -8,11 +8,11 @@ use crate::app::task::{Draw, Param};
 use crate::data::Data;
 use crate::expression::{Checked, DEFAULT_BUDGET, EvalError};
 use crate::reading::Reversed;
-use crate::run::Stop;
+use crate::run::CallError;
 use crate::run::draw::Draws;
 use crate::value::Value;
 
-/// How often a number of a range is drawn that is not the one that is not wanted.
+/// Number of times that a number of a range is drawn again if it is the unwanted one.
 const RANGE_ATTEMPTS_MAX: u32 = 50;
 /// Numbers of a range that are all looked at.
 pub(crate) const STEPS_LISTED_MAX: u64 = 16;
@@ -32,24 +32,24 @@ pub(crate) struct Drawing<'a> {
 impl Drawing<'_> {
     pub(crate) fn value(mut self, param: &Param) -> Result<Value, Unfit> {
         let not = self.not(param)?;
-        let wanted = |value: &Value| not.as_ref() != Some(value);
+        let subject = |value: &Value| not.as_ref() != Some(value);
         match &param.draw {
             Draw::Choice(values) => {
-                self.one_of(param, &values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
+                self.one_of(param, &values.iter().filter(|value| subject(value)).cloned().collect::<Vec<_>>())
             }
-            Draw::Range(low, high, step) => self.range(param, (*low, *high, *step), &wanted),
+            Draw::Range(low, high, step) => self.range(param, (*low, *high, *step), &subject),
             Draw::Days(from, to) => {
                 let days = self.days(param, from, to)?;
-                self.range(param, (days.0, days.1, 1), &wanted)
+                self.range(param, (days.0, days.1, 1), &subject)
             }
             Draw::Pick(list) => {
                 let values = self.list(param, list)?;
-                self.one_of(param, &values.iter().filter(|value| wanted(value)).cloned().collect::<Vec<_>>())
+                self.one_of(param, &values.iter().filter(|value| subject(value)).cloned().collect::<Vec<_>>())
             }
-            Draw::First { of, by, descending, gap } => self.first(param, of, by, *descending, gap.as_ref(), &wanted),
+            Draw::First { of, by, descending, gap } => self.first(param, of, by, *descending, gap.as_ref(), &subject),
             Draw::Let(value) => {
                 let value = self.evaluate(param, value, self.values)?;
-                if wanted(&value) { Ok(value) } else { Err(Unfit::Again(Redraw::Unwanted(Arc::clone(&param.name)))) }
+                if subject(&value) { Ok(value) } else { Err(Unfit::Again(Redraw::Unwanted(Arc::clone(&param.name)))) }
             }
         }
     }
@@ -65,7 +65,7 @@ impl Drawing<'_> {
         like: &dyn Fn(&Value) -> bool,
     ) -> Result<Vec<Value>, Unfit> {
         let not = self.not(param)?;
-        let wanted = |value: &Value| not.as_ref() != Some(value) && value != has;
+        let subject = |value: &Value| not.as_ref() != Some(value) && value != has;
         let listed: Vec<Value> = match &param.draw {
             Draw::Choice(values) => values.clone(),
             Draw::Range(low, high, step) => self.some_of_range(*low, *high, *step, most),
@@ -78,7 +78,7 @@ impl Drawing<'_> {
             Draw::Let(value) => self.lets(param, value),
         };
         let mut others: Vec<Value> = Vec::new();
-        for value in listed.into_iter().filter(|value| wanted(value)) {
+        for value in listed.into_iter().filter(|value| subject(value)) {
             if !others.contains(&value) {
                 others.push(value);
             }
@@ -101,7 +101,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Whether the parameter could have this value.
+    /// Checks that the parameter could have this value.
     pub(crate) fn allows(&mut self, param: &Param, value: &Value) -> Result<bool, Unfit> {
         if self.not(param)?.as_ref() == Some(value) {
             return Ok(false);
@@ -163,14 +163,14 @@ impl Drawing<'_> {
         by: &Checked,
         descending: bool,
         gap: Option<&Checked>,
-        wanted: &dyn Fn(&Value) -> bool,
+        subject: &dyn Fn(&Value) -> bool,
     ) -> Result<Value, Unfit> {
         let gap = match gap {
             None => 1,
             Some(gap) => number(&self.evaluate(param, gap, self.values)?)?,
         };
         let mut ranked = Vec::new();
-        for value in self.list(param, of)?.iter().filter(|value| wanted(value)) {
+        for value in self.list(param, of)?.iter().filter(|value| subject(value)) {
             let mut locals = self.values.to_vec();
             locals.push(value.clone());
             ranked.push((number(&self.evaluate(param, by, &locals)?)?, value.clone()));
@@ -194,13 +194,13 @@ impl Drawing<'_> {
         &mut self,
         param: &Param,
         (low, high, step): (i64, i64, i64),
-        wanted: &dyn Fn(&Value) -> bool,
+        subject: &dyn Fn(&Value) -> bool,
     ) -> Result<Value, Unfit> {
         let steps = high.abs_diff(low) / step.unsigned_abs().max(1);
         for _ in 0..RANGE_ATTEMPTS_MAX {
             let offset = rand::RngExt::random_range(self.draws.random(), 0..=steps);
             let value = Value::Int(low.saturating_add(step.saturating_mul(i64::try_from(offset).unwrap_or(0))));
-            if wanted(&value) {
+            if subject(&value) {
                 return Ok(value);
             }
         }
@@ -227,7 +227,7 @@ impl Drawing<'_> {
 fn unfit(param: &Param, error: EvalError) -> Unfit {
     match error {
         EvalError::Index(_) | EvalError::NotOne => nothing(param),
-        error => Unfit::Flawed(Flaw::Breaks(Stop::Crashed(error).to_string())),
+        error => Unfit::Flawed(Flaw::Breaks(CallError::Crashed(error).to_string())),
     }
 }
 

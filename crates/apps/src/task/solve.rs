@@ -10,7 +10,7 @@ use super::judge::ending::obstacles;
 use crate::app::task::Step;
 use crate::expression::Checked;
 use crate::json::Codec;
-use crate::run::{Raised, Stop};
+use crate::run::{CallError, Raised};
 use crate::value::Value;
 
 /// Calls that one solution makes.
@@ -31,20 +31,20 @@ pub struct Played {
 pub struct Solved {
     /// Where it led.
     pub episode: Episode,
-    /// What it did.
+    /// Its calls.
     pub calls: Vec<Played>,
 }
 
-/// Why a solution could not be played to its end.
+/// Reason why a solution could not be played to its end.
 #[derive(Debug)]
-pub struct Halted {
-    /// What went wrong, with the number of the call from 1.
+pub struct SolveError {
+    /// Message, with the number of the call from 1.
     pub message: String,
     /// The call that was refused, and with which error; none where no call was.
     pub refused: Option<Box<(Call, Raised)>>,
 }
 
-impl From<String> for Halted {
+impl From<String> for SolveError {
     fn from(message: String) -> Self {
         Self { message, refused: None }
     }
@@ -54,7 +54,7 @@ impl From<String> for Halted {
 ///
 /// # Errors
 /// When a step cannot be done or raises an error.
-pub fn play(episode: Episode, steps: &[Step]) -> Result<Solved, Halted> {
+pub fn play(episode: Episode, steps: &[Step]) -> Result<Solved, SolveError> {
     let locals = vec![episode.instance().record()];
     let mut player = Player { episode, locals, calls: Vec::new() };
     player.steps(steps)?;
@@ -65,7 +65,7 @@ pub fn play(episode: Episode, steps: &[Step]) -> Result<Solved, Halted> {
 ///
 /// # Errors
 /// When a call raises an error.
-pub(crate) fn replay(episode: Episode, calls: Vec<Call>) -> Result<Solved, Halted> {
+pub(crate) fn replay(episode: Episode, calls: Vec<Call>) -> Result<Solved, SolveError> {
     let mut player = Player { episode, locals: Vec::new(), calls: Vec::new() };
     for call in calls {
         player.call(call, &[])?;
@@ -80,18 +80,18 @@ struct Player {
 }
 
 impl Player {
-    fn steps(&mut self, steps: &[Step]) -> Result<(), Halted> {
+    fn steps(&mut self, steps: &[Step]) -> Result<(), SolveError> {
         steps.iter().try_for_each(|step| self.step(step))
     }
 
-    fn scoped(&mut self, steps: &[Step]) -> Result<(), Halted> {
+    fn scoped(&mut self, steps: &[Step]) -> Result<(), SolveError> {
         let depth = self.locals.len();
         self.steps(steps)?;
         self.locals.truncate(depth);
         Ok(())
     }
 
-    fn step(&mut self, step: &Step) -> Result<(), Halted> {
+    fn step(&mut self, step: &Step) -> Result<(), SolveError> {
         match step {
             Step::Do { call, args, constant, bind } => {
                 let arguments = self.json(args)?;
@@ -140,7 +140,7 @@ impl Player {
         Ok(())
     }
 
-    fn call(&mut self, call: Call, constant: &[Arc<str>]) -> Result<Value, Halted> {
+    fn call(&mut self, call: Call, constant: &[Arc<str>]) -> Result<Value, SolveError> {
         if self.calls.len() >= CALLS_MAX {
             return Err(format!("the solution makes more than {CALLS_MAX} calls").into());
         }
@@ -151,15 +151,15 @@ impl Player {
             Err(stop) => {
                 let shown = Json::Object(call.arguments.clone());
                 let message = format!("call {number}, {} {shown}: {stop}", call.name);
-                let refused = if let Stop::Raised(raised) = stop { Some(Box::new((call, raised))) } else { None };
-                return Err(Halted { message, refused });
+                let refused = if let CallError::Raised(raised) = stop { Some(Box::new((call, raised))) } else { None };
+                return Err(SolveError { message, refused });
             }
         };
         self.calls.push(Played { call, answer: reply.json, constant: constant.to_vec() });
         Ok(reply.value)
     }
 
-    /// What stands in the way of an infeasible task: the first of the rows it is about that a call has answered.
+    /// Obstacle of an infeasible task: the first of the rows it is about that a call has answered.
     fn about(&self) -> Option<Arc<str>> {
         let instance = self.episode.instance();
         let ids = obstacles(instance.template(), &instance.record(), &instance.data);
@@ -184,7 +184,7 @@ impl Player {
     }
 }
 
-/// Whether a text of an answer is an id.
+/// True if a text of an answer is an id.
 fn mentions(answer: &Json, id: &str) -> bool {
     match answer {
         Json::String(text) => text == id,

@@ -1,4 +1,4 @@
-//! Whether a solution could know what it uses: ids and texts must stand in the task, or in what earlier calls answered.
+//! Check that a solution could know its arguments: ids and texts must stand in the task, or in what earlier calls answered.
 
 use serde_json::Value as Json;
 
@@ -10,7 +10,7 @@ use crate::kinds::Type;
 
 /// An argument that stands nowhere before it is used.
 #[derive(Debug)]
-pub(crate) struct Untraced {
+pub(crate) struct UnknownArgument {
     /// The call's place.
     pub(crate) call: usize,
     /// The text or the id.
@@ -20,8 +20,8 @@ pub(crate) struct Untraced {
 }
 
 /// The first argument that stands nowhere before it is used. Numbers between the words of a text may be worked out.
-pub(crate) fn untraced(instance: &Instance, calls: &[Played], rule: Rule) -> Option<Untraced> {
-    let mut known = told(instance);
+pub(crate) fn untraced(instance: &Instance, calls: &[Played], rule: Rule) -> Option<UnknownArgument> {
+    let mut known = known_text(instance);
     for (number, played) in calls.iter().enumerate() {
         let parameters = parameters(instance, &played.call.name);
         for (name, value) in &played.call.arguments {
@@ -33,7 +33,7 @@ pub(crate) fn untraced(instance: &Instance, calls: &[Played], rule: Rule) -> Opt
             }
             if let Some(text) = kind.and_then(|kind| missing(value, kind, &known, rule)) {
                 let shown = format!("call {}, {}.{name}: {text:?}", number + 1, played.call.name);
-                return Some(Untraced { call: number, text, shown });
+                return Some(UnknownArgument { call: number, text, shown });
             }
         }
         if let Some(Json::String(about)) = played.call.arguments.get("about")
@@ -41,15 +41,15 @@ pub(crate) fn untraced(instance: &Instance, calls: &[Played], rule: Rule) -> Opt
             && !known.contains(&fold(about))
         {
             let shown = format!("call {}, submit.about: {about:?} (look up what stands in the way)", number + 1);
-            return Some(Untraced { call: number, text: about.clone(), shown });
+            return Some(UnknownArgument { call: number, text: about.clone(), shown });
         }
         collect(&played.answer, &mut known);
     }
     None
 }
 
-/// What is known before the first call, folded.
-fn told(instance: &Instance) -> String {
+/// Knowledge before the first call, folded.
+fn known_text(instance: &Instance) -> String {
     let mut known = fold(&instance.text);
     if let Some(role) = instance.app.role_text(&instance.data) {
         known.push_str(&fold(&role));
@@ -57,9 +57,9 @@ fn told(instance: &Instance) -> String {
     known
 }
 
-/// Whether a text stands in what an agent is told at the beginning of a task.
+/// True if a text stands in what an agent is told at the beginning of a task.
 pub(crate) fn is_told(instance: &Instance, text: &str) -> bool {
-    told(instance).contains(&fold(text))
+    known_text(instance).contains(&fold(text))
 }
 
 /// The parameters of an action or a view.
@@ -79,8 +79,8 @@ fn missing(value: &Json, kind: &Type, known: &str, rule: Rule) -> Option<String>
             let folded = fold(text);
             let number = |word: &str| word.bytes().all(|letter| letter.is_ascii_digit());
             let counts = rule == Rule::Strict && !words(&folded).all(number);
-            let told = |word: &str| known.contains(word) || counts && number(word);
-            let everywhere = known.contains(&folded) || words(&folded).all(told);
+            let known_text = |word: &str| known.contains(word) || counts && number(word);
+            let everywhere = known.contains(&folded) || words(&folded).all(known_text);
             (!everywhere).then(|| text.clone())
         }
         (Json::String(text), Type::Row(_)) => (!known.contains(&fold(text))).then(|| text.clone()),

@@ -9,13 +9,13 @@ pub struct Check {
     pub weight: f64,
     /// In [0, 1].
     pub score: f64,
-    /// Whether it holds.
+    /// True if it holds.
     pub passed: bool,
-    /// What was found, with before and after.
+    /// Evidence, with before and after.
     pub evidence: String,
 }
 
-/// Whether every check passed.
+/// True if every check passed.
 #[must_use]
 pub fn strict(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.passed)

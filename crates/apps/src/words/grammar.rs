@@ -219,7 +219,7 @@ impl Writer<'_> {
 pub(super) enum Part {
     /// Stands as it is.
     Text(&'static str),
-    /// What stands in braces.
+    /// Slot in braces.
     Slot(&'static str),
 }
 
@@ -314,7 +314,7 @@ unit
     }
 
     #[test]
-    fn what_is_bound_is_repeated() {
+    fn bound_words_are_repeated() {
         for text in texts("pair", "") {
             let thing = text.rsplit(", ").next().expect("a thing").to_owned();
             assert_eq!(text, format!("{thing}, the {}, {thing}", thing.to_lowercase()));

@@ -1,6 +1,6 @@
 //! Believable text for the initial data of apps: generators by name, each a pure function of a random generator.
 //!
-//! What they say stands in the grammar of `lists/`, which [`grammar`] explains; what they are called, in [`table`].
+//! Generators of words, whose texts are in the grammar of `lists/`, which [`grammar`] explains; what they are called, in [`table`].
 
 mod account;
 mod address;
@@ -18,11 +18,11 @@ use self::table::GENERATORS;
 /// One kind of text.
 #[derive(Debug)]
 pub struct Generator {
-    /// What definitions call it, in snake case; unique.
+    /// Name in definitions, in snake case; unique.
     pub name: &'static str,
-    /// What its text arguments are, in order.
+    /// Text arguments, in order.
     pub parameters: &'static [&'static str],
-    /// What it yields, in a few words.
+    /// Description in a few words.
     pub about: &'static str,
     /// A lower bound of how many different texts it yields, whatever the arguments.
     pub size: u64,

@@ -1,4 +1,4 @@
-//! What holds for every generator, and for the grammar as a whole.
+//! Invariants of every generator, and of the grammar as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn draw(generator: &Generator, arguments: &[Arc<str>], count: u64) -> Vec<String
     (0..count).map(|_| generator.generate(&mut random, arguments)).collect()
 }
 
-/// How many texts a rule can yield, if no two ways lead to the same text.
+/// Number of texts that a rule can yield, if no two ways lead to the same text.
 fn count(rule: &str, arguments: &BTreeMap<&str, &str>) -> f64 {
     let slot = |slot: &'static str| -> f64 {
         let lower = slot.rsplit([' ', '=']).next().unwrap_or(slot).to_lowercase();
@@ -261,7 +261,7 @@ fn names_of_any_kind_become_addresses() {
 }
 
 #[test]
-fn what_is_given_stays_as_it_is() {
+fn given_words_stay_as_they_are() {
     let mut random = ChaCha8Rng::seed_from_u64(9);
     let product = find("ticket_subject").expect("a generator");
     for text in ["{city}", "$name", "\\n", "100 % \"wool\"", "灯"] {

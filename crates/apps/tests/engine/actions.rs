@@ -85,16 +85,16 @@ fn every_refusal_has_a_code() {
         let raised = call(&mut world, name, arguments).expect_err("a refusal");
         (raised.code.to_string(), raised.field.map_or_else(String::new, |field| field.to_string()))
     };
-    let told = |code: &str, field: &str| (code.to_owned(), field.to_owned());
+    let error_of = |code: &str, field: &str| (code.to_owned(), field.to_owned());
     let pay = |amount: &str| json!({"from": bob, "to": ada, "amount": amount});
-    assert_eq!(code("pay", &pay("2.51")), told("short", "amount"));
-    assert_eq!(code("pay", &pay("50.01")), told("rule_small", ""), "a rule comes before the guards");
-    assert_eq!(code("pay", &pay("0.00")), told("invalid_argument", "amount"));
-    assert_eq!(code("rename", &json!({"person": bob, "name": "Ada"})), told("not_unique", "name"));
-    assert_eq!(code("rename", &json!({"person": "P000x", "name": "Max"})), told("person_not_found", "person"));
-    assert_eq!(code("tick", &json!({"text": "x"})), told("permission_denied", ""));
-    assert_eq!(code("audit", &json!({})), told("permission_denied", ""));
-    assert_eq!(code("nothing", &json!({})), told("invalid_argument", ""));
+    assert_eq!(code("pay", &pay("2.51")), error_of("short", "amount"));
+    assert_eq!(code("pay", &pay("50.01")), error_of("rule_small", ""), "a rule comes before the guards");
+    assert_eq!(code("pay", &pay("0.00")), error_of("invalid_argument", "amount"));
+    assert_eq!(code("rename", &json!({"person": bob, "name": "Ada"})), error_of("not_unique", "name"));
+    assert_eq!(code("rename", &json!({"person": "P000x", "name": "Max"})), error_of("person_not_found", "person"));
+    assert_eq!(code("tick", &json!({"text": "x"})), error_of("permission_denied", ""));
+    assert_eq!(code("audit", &json!({})), error_of("permission_denied", ""));
+    assert_eq!(code("nothing", &json!({})), error_of("invalid_argument", ""));
 }
 
 #[test]

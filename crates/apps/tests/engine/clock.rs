@@ -1,6 +1,6 @@
 //! The virtual clock: order, cancelling, bounds, and what the world does by itself.
 
-use palestra_apps::run::Stop;
+use palestra_apps::run::CallError;
 use serde_json::json;
 
 use super::{call, done, id, logged, person, rows, world};
@@ -27,7 +27,7 @@ fn things_happen_in_the_order_of_time_then_key_then_scheduling() {
 }
 
 #[test]
-fn what_is_cancelled_does_not_happen() {
+fn cancelled_events_do_not_happen() {
     let mut world = world();
     plan(&mut world, "kept", "10m", "a");
     plan(&mut world, "dropped", "10m", "b");
@@ -41,7 +41,7 @@ fn what_is_cancelled_does_not_happen() {
 }
 
 #[test]
-fn what_it_was_about_may_have_gone() {
+fn the_row_of_an_event_may_be_gone() {
     let mut world = world();
     let cem = person(&world, "Cem");
     done(&mut world, "watch", &json!({"person": cem}));
@@ -72,7 +72,7 @@ fn waits_that_make_no_sense_change_nothing() {
     let mut world = world();
     for seconds in [0, -1, i64::MIN, i64::MAX, 400 * 86_400] {
         let now = world.now();
-        assert!(matches!(world.wait(seconds), Err(Stop::Raised(_))), "{seconds}");
+        assert!(matches!(world.wait(seconds), Err(CallError::Raised(_))), "{seconds}");
         assert_eq!(world.now(), now);
     }
 }

@@ -66,7 +66,7 @@ fn nothing_done_is_worth_nothing() {
 }
 
 #[test]
-fn whatever_else_changes_is_found_with_before_and_after() {
+fn other_changes_are_found_with_before_and_after() {
     let world = episode("repay");
     let gamma = id(world.world(), "project", "title", "Gamma mile");
     let checks = with(&[("close_all", json!({}))]);
@@ -140,7 +140,7 @@ fn the_answer_is_compared_slot_by_slot() {
 }
 
 #[test]
-fn what_the_world_did_is_not_counted_and_what_is_done_to_it_is() {
+fn changes_by_events_are_not_counted_and_changes_of_them_are() {
     let mut waited = episode("repay");
     let calls = solved(&mut waited);
     waited.world_mut().wait(14_400).expect("time passes");

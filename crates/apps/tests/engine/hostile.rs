@@ -3,7 +3,7 @@
 use palestra_apps::app::Role;
 use palestra_apps::check::RandomCalls;
 use palestra_apps::run::draw::Draws;
-use palestra_apps::run::{Stop, World};
+use palestra_apps::run::{CallError, World};
 use rand::RngExt;
 use serde_json::{Map, Value as Json, json};
 
@@ -53,7 +53,7 @@ fn attempt(world: &mut World, role: Role, name: &str, arguments: &Map<String, Js
     let data = world.data().document();
     match world.call(role, name, arguments) {
         Ok(_) => true,
-        Err(Stop::Raised(raised)) => {
+        Err(CallError::Raised(raised)) => {
             assert_eq!(before, (world.agenda(), world.now(), world.counts().clone()), "{name}: {raised}");
             assert!(data.same(&world.data().document()), "{name}: {raised}");
             assert!(raised.to_json().to_string().len() < 2_000, "{name}: a long answer");

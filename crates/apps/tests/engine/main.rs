@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use palestra_apps::app::{App, Role};
 use palestra_apps::draw::draw;
-use palestra_apps::run::{Beginning, Raised, Stop, World, initial};
+use palestra_apps::run::{Beginning, CallError, Raised, World, initial};
 use palestra_apps::task::episode::Episode;
 use palestra_apps::task::instance::Instance;
 use serde_json::{Map, Value as Json, json};
@@ -41,7 +41,7 @@ fn object(arguments: &Json) -> Map<String, Json> {
     arguments.as_object().expect("an object").clone()
 }
 
-/// What a call of the agent answers.
+/// Answer to a call of the agent.
 fn call(world: &mut World, name: &str, arguments: &Json) -> Result<Json, Raised> {
     call_as(world, Role::AGENT, name, arguments)
 }
@@ -49,7 +49,7 @@ fn call(world: &mut World, name: &str, arguments: &Json) -> Result<Json, Raised>
 fn call_as(world: &mut World, role: Role, name: &str, arguments: &Json) -> Result<Json, Raised> {
     match world.call(role, name, &object(arguments)) {
         Ok(reply) => Ok(reply.json),
-        Err(Stop::Raised(raised)) => Err(raised),
+        Err(CallError::Raised(raised)) => Err(raised),
         Err(crashed) => panic!("{name} {arguments}: {crashed}"),
     }
 }

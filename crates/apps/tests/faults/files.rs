@@ -7,8 +7,8 @@ use palestra_apps::syntax::MAX_FAULTS;
 
 use super::GOOD;
 
-/// What is told of some files.
-fn told(files: &[(&str, &str)]) -> Vec<String> {
+/// Messages about some files.
+fn messages(files: &[(&str, &str)]) -> Vec<String> {
     let files: BTreeMap<String, String> =
         files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     let faults = App::load(&files).expect_err("faults");
@@ -23,22 +23,22 @@ fn a_bomb_of_aliases_is_not_expanded() {
         let before = char::from(letter as u8 - 1);
         text.push_str(&format!("{letter}: &{letter} [*{before}, *{before}, *{before}, *{before}, *{before}]\n"));
     }
-    let told = told(&[("app.yaml", &text)]);
-    assert_eq!(told[0], "app.yaml:1:4: a: anchors are not supported: write the value out where it is used");
+    let messages = messages(&[("app.yaml", &text)]);
+    assert_eq!(messages[0], "app.yaml:1:4: a: anchors are not supported: write the value out where it is used");
 }
 
 #[test]
 fn nesting_and_size_are_bounded() {
     let deep = format!("tables: {}{}", "[".repeat(10_000), "]".repeat(10_000));
-    assert!(told(&[("app.yaml", &deep)])[0].starts_with("app.yaml:1:"));
+    assert!(messages(&[("app.yaml", &deep)])[0].starts_with("app.yaml:1:"));
     let wide = format!("tags: [{}]", "x, ".repeat(400_000));
-    assert!(told(&[("app.yaml", &wide)])[0].starts_with("app.yaml:1:1: "));
+    assert!(messages(&[("app.yaml", &wide)])[0].starts_with("app.yaml:1:1: "));
     let long = format!("about: {}", "x".repeat(5 << 20));
-    assert!(told(&[("app.yaml", &long)])[0].starts_with("app.yaml:1:1: "));
+    assert!(messages(&[("app.yaml", &long)])[0].starts_with("app.yaml:1:1: "));
     let mut many = GOOD.replacen("tables:\n", "TABLES", 1);
     let tables: String = (0..2_000).map(|number| format!("  t{number}: {{cols: {{a: int}}}}\n")).collect();
     many = many.replacen("TABLES", &format!("tables:\n{tables}"), 1);
-    assert_eq!(told(&[("app.yaml", &many)])[0], "app.yaml:6:3: tables: a section has at most 1000 entries");
+    assert_eq!(messages(&[("app.yaml", &many)])[0], "app.yaml:6:3: tables: a section has at most 1000 entries");
 }
 
 #[test]
@@ -54,19 +54,19 @@ fn macros_that_call_each_other_many_times_are_not_expanded_without_end() {
         "- call: {macro: m0}",
         1,
     );
-    let told = told(&[("app.yaml", &text)]);
-    assert!(told[0].ends_with("the macros of this definition make more than 10000 statements"), "{told:#?}");
+    let messages = messages(&[("app.yaml", &text)]);
+    assert!(messages[0].ends_with("the macros of this definition make more than 10000 statements"), "{messages:#?}");
 }
 
 #[test]
 fn a_definition_is_whole_and_says_everything_once() {
-    assert_eq!(told(&[("tasks.yaml", GOOD)]), ["app.yaml:1:1: : a definition has a file `app.yaml`"]);
+    assert_eq!(messages(&[("tasks.yaml", GOOD)]), ["app.yaml:1:1: : a definition has a file `app.yaml`"]);
     assert_eq!(
-        told(&[("app.yaml", GOOD), ("more.yaml", "views:\n  tools: {from: tool}\n")]),
+        messages(&[("app.yaml", GOOD), ("more.yaml", "views:\n  tools: {from: tool}\n")]),
         ["more.yaml:2:3: views.tools: `tools` stands at app.yaml:20:3 too"]
     );
     assert_eq!(
-        told(&[("app.yaml", GOOD), ("more.yaml", "version: 2\n")]),
+        messages(&[("app.yaml", GOOD), ("more.yaml", "version: 2\n")]),
         [
             "more.yaml:1:1: version: the section `version` stands at app.yaml:2:1 too: only a map may be spread over files"
         ]
@@ -79,5 +79,5 @@ fn a_flood_of_mistakes_is_told_in_part() {
     let at = GOOD.find("invariants: [").expect("invariants");
     let end = GOOD[at..].find('\n').expect("a line") + at;
     let text = format!("{}invariants:\n{invariants}{}", &GOOD[..at], &GOOD[end + 1..]);
-    assert_eq!(told(&[("app.yaml", &text)]).len(), MAX_FAULTS);
+    assert_eq!(messages(&[("app.yaml", &text)]).len(), MAX_FAULTS);
 }

@@ -35,8 +35,8 @@ fn refuse(mistakes: &[Mistake]) {
     for mistake in mistakes {
         let text = with(mistake);
         let faults = load(&text).err().unwrap_or_default();
-        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        assert!(told.iter().any(|fault| fault == mistake.2), "{}\n{told:#?}", mistake.1);
+        let messages: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert!(messages.iter().any(|fault| fault == mistake.2), "{}\n{messages:#?}", mistake.1);
         for fault in &faults {
             let line = text.lines().nth(fault.position.line as usize - 1).expect("the line is in the file");
             assert!(fault.position.column as usize <= line.chars().count() + 1, "{fault}");

@@ -1,4 +1,4 @@
-//! What nothing reaches, what never ends, and tasks whose parts cannot go together.
+//! Faults of reachability, of endless loops, and of tasks whose parts cannot go together.
 
 use super::Mistake;
 

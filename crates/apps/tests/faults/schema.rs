@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::{GOOD, load};
 
 type Words = BTreeSet<String>;
-/// What is replaced in the good app, and by what.
+/// Text of the good app, and its replacement.
 type Edit = (&'static str, &'static str);
 
 /// A part of the schema, and edits of the good app that put the unknown field `zzz` into such a part.
@@ -117,9 +117,9 @@ fn schema() -> Json {
 fn read(find: &str, replace: &str) -> Words {
     assert_eq!(GOOD.matches(find).count(), 1, "{find}");
     let faults = load(&GOOD.replacen(find, replace, 1)).expect_err("an unknown field");
-    let told =
+    let messages =
         faults.iter().find(|fault| fault.path.ends_with("zzz")).unwrap_or_else(|| panic!("{replace}: {faults:#?}"));
-    let (_, known) = told.message.split_once("known: ").expect("what is known");
+    let (_, known) = messages.message.split_once("known: ").expect("what is known");
     known.split(", ").map(str::to_owned).collect()
 }
 

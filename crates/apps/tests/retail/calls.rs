@@ -107,7 +107,7 @@ pub(crate) fn code(result: &str) -> &'static str {
     CODES.iter().find(|(known, _)| *known == message).unwrap_or_else(|| panic!("no code for {message}")).1
 }
 
-/// What the reference says of a call: its name, its arguments, and whether it failed.
+/// Outcome of a call by the reference: its name, its arguments, and whether it failed.
 pub(crate) fn outcome(call: &Value) -> (&str, &Value, bool) {
     (text(call, "name"), &call["arguments"], call["error"] == json!(true))
 }

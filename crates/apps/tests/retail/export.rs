@@ -21,7 +21,7 @@ pub(crate) fn data(reference: &Reference, document: &Value) -> Json {
     ])
 }
 
-/// What the view `order` answers.
+/// Answer of the view `order`.
 pub(crate) fn order(row: &Value) -> Json {
     let items = list(row, "items");
     let pick = |rows: &[Value], column: &str| -> Json {
@@ -64,7 +64,7 @@ pub(crate) fn order(row: &Value) -> Json {
     ])
 }
 
-/// What the view `customer` answers.
+/// Answer of the view `customer`.
 pub(crate) fn user(reference: &Reference, row: &Value) -> Json {
     let mut methods: Vec<(String, Json)> =
         list(row, "pay_methods").iter().map(|method| (text(method, "id").to_owned(), pay_method(method))).collect();
@@ -87,7 +87,7 @@ pub(crate) fn user(reference: &Reference, row: &Value) -> Json {
     ])
 }
 
-/// What the view `product` answers.
+/// Answer of the view `product`.
 pub(crate) fn product(reference: &Reference, row: &Value) -> Json {
     let mut variants: Vec<(String, Json)> =
         list(row, "variants").iter().map(|row| (text(row, "id").to_owned(), variant(row))).collect();
@@ -99,7 +99,7 @@ pub(crate) fn product(reference: &Reference, row: &Value) -> Json {
     ])
 }
 
-/// What the view `variant` answers.
+/// Answer of the view `variant`.
 pub(crate) fn variant(row: &Value) -> Json {
     Json::object([
         ("item_id", Json::text(text(row, "id"))),
@@ -109,7 +109,7 @@ pub(crate) fn variant(row: &Value) -> Json {
     ])
 }
 
-/// What the view `products` answers.
+/// Answer of the view `products`.
 pub(crate) fn products(answer: &Value) -> Json {
     let names = list(answer, "items").iter().map(|row| (text(row, "name").to_owned(), Json::text(text(row, "id"))));
     Json::Object(names.collect())

@@ -125,11 +125,11 @@ fn the_tasks_and_the_policy_of_the_reference_can_be_laid_over_the_app() {
     assert_eq!(reference.scenarios.len(), reference.tasks.len());
     for (scenario, task) in reference.scenarios.iter().zip(&reference.tasks) {
         assert_eq!(scenario["id"], task["task"]);
-        let wanted = list(&scenario["evaluation_criteria"], "actions");
+        let subject = list(&scenario["evaluation_criteria"], "actions");
         let called = list(task, "calls");
-        assert_eq!(wanted.len(), called.len(), "{}", scenario["id"]);
-        for (wanted, called) in wanted.iter().zip(called) {
-            assert_eq!((&wanted["name"], &wanted["arguments"]), (&called["name"], &called["arguments"]));
+        assert_eq!(subject.len(), called.len(), "{}", scenario["id"]);
+        for (subject, called) in subject.iter().zip(called) {
+            assert_eq!((&subject["name"], &subject["arguments"]), (&called["name"], &called["arguments"]));
         }
         assert!(scenario["user_scenario"]["instructions"].is_object(), "a user has words: {scenario}");
     }

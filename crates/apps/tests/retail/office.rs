@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use palestra_apps::app::{App, Role};
 use palestra_apps::data::{Data, changes};
-use palestra_apps::run::{Beginning, Stop, World};
+use palestra_apps::run::{Beginning, CallError, World};
 use palestra_state::State;
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ use crate::json::Json;
 use crate::reference::Reference;
 use crate::{export, import};
 
-/// What a call came to: its result as the reference tells it, or our code.
+/// Outcome of a call: its result as the reference tells it, or our code.
 pub(crate) type Outcome = Result<Json, String>;
 
 /// The back office at work. A copy goes its own way.
@@ -66,8 +66,8 @@ impl<'r> Office<'r> {
         let arguments = arguments.as_object().expect("an object");
         match self.world.call(Role::AGENT, name, arguments) {
             Ok(reply) => Ok(reply.json),
-            Err(Stop::Raised(raised)) => Err(raised.code.to_string()),
-            Err(Stop::Crashed(error)) => panic!("{name} {arguments:?}: {error}"),
+            Err(CallError::Raised(raised)) => Err(raised.code.to_string()),
+            Err(CallError::Crashed(error)) => panic!("{name} {arguments:?}: {error}"),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'r> Office<'r> {
     }
 }
 
-/// Whose row it is, by itself or by its order.
+/// Customer of a row, by itself or by its order.
 fn customer<'s>(document: &'s State, row: &'s State) -> Option<&'s str> {
     let order = row.get("order").and_then(State::as_str);
     let owner = order.map_or(Some(row), |order| document.get("order")?.get(order));

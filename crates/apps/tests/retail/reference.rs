@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// What the tests read.
+/// Reference data.
 pub(crate) struct Reference {
     /// The initial data, with optional fields that are absent read as null.
     pub(crate) data: Value,
@@ -13,7 +13,7 @@ pub(crate) struct Reference {
     pub(crate) tasks: Vec<Value>,
     /// The tasks as users have them: their words, and the calls that are wanted.
     pub(crate) scenarios: Vec<Value>,
-    /// What an agent is told there.
+    /// Policy for the agent.
     pub(crate) policy: String,
     /// Single calls on the initial data.
     pub(crate) calls: Vec<Value>,

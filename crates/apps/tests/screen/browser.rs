@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use palestra_apps::html;
 use palestra_apps::run::World;
-use palestra_apps::screen::{GuiAction, Shown, Viewer};
+use palestra_apps::screen::{ActionOutcome, GuiAction, Viewer};
 use scraper::{ElementRef, Html, Selector};
 
 pub(crate) const BASE: &str = "/app/0b5c";
@@ -16,7 +16,7 @@ pub(crate) struct Browser {
     entered: BTreeMap<String, String>,
 }
 
-/// What a control does when it is pressed.
+/// Action of a pressed control.
 enum Pressed {
     Link(Vec<(String, String)>),
     Checkbox(bool),
@@ -92,12 +92,12 @@ impl Browser {
         let _shown = self.post(&fields);
     }
 
-    fn post(&mut self, fields: &[(String, String)]) -> Shown {
+    fn post(&mut self, fields: &[(String, String)]) -> ActionOutcome {
         let actions = html::actions(fields).expect("fields of a page");
         self.viewer.act_all(&mut self.world, &actions).expect("no fault of the definition")
     }
 
-    /// What a form sends, without its buttons.
+    /// Fields that a form sends, without its buttons.
     fn fields(&self, form: ElementRef<'_>) -> Vec<(String, String)> {
         assert_eq!((form.attr("method"), form.attr("action")), (Some("post"), Some(BASE)));
         let mut fields = Vec::new();

@@ -1,6 +1,6 @@
 //! Mistakes in screens, each with its place.
 
-use crate::fixture::{SCREENS, TOOLSHED, load, told};
+use crate::fixture::{SCREENS, TOOLSHED, load, messages};
 
 #[test]
 fn mistakes_are_reported_where_they_stand() {
@@ -62,7 +62,7 @@ fn mistakes_are_reported_where_they_stand() {
         let text = format!("{TOOLSHED}{}", SCREENS.replacen(right, wrong, 1));
         let faults = load(&text).expect_err(wrong);
         let found = faults.iter().find(|fault| fault.message.contains(message));
-        let Some(found) = found else { panic!("{wrong}: {}", told(&faults)) };
+        let Some(found) = found else { panic!("{wrong}: {}", messages(&faults)) };
         let line = text.lines().nth(found.position.line as usize - 1).expect("a line");
         let there: String = line.chars().skip(found.position.column as usize - 1).collect();
         assert!(there.contains(place), "{wrong}: {found} stands at {there:?}");
@@ -74,7 +74,7 @@ fn home_takes_no_arguments_and_must_exist() {
     let text =
         format!("{TOOLSHED}screens:\n  tool: {{title: Tool, args: {{tool: ref tool}}, body: [{{detail: tool}}]}}\n");
     let faults = load(&text).expect_err("home has arguments");
-    assert!(told(&faults).contains("the first screen is home"), "{}", told(&faults));
+    assert!(messages(&faults).contains("the first screen is home"), "{}", messages(&faults));
     let faults = load(&format!("{TOOLSHED}screens: {{}}\n")).expect_err("there is no screen");
-    assert!(told(&faults).contains("there must be a screen"), "{}", told(&faults));
+    assert!(messages(&faults).contains("there must be a screen"), "{}", messages(&faults));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use palestra_apps::app::App;
 use palestra_apps::fault::Faults;
 use palestra_apps::run::{Beginning, World, initial};
-use palestra_apps::screen::{GuiAction, Shown, Tree, Viewer};
+use palestra_apps::screen::{ActionOutcome, GuiAction, Tree, Viewer};
 
 /// Lends tools; its screens are made by the engine.
 pub(crate) const TOOLSHED: &str = include_str!("toolshed.yaml");
@@ -46,15 +46,15 @@ pub(crate) fn begin(app: &Arc<App>, variant: u32) -> World {
 
 /// The app with screens made by the engine, at its beginning.
 pub(crate) fn made() -> World {
-    begin(&load(TOOLSHED).unwrap_or_else(|faults| panic!("{}", told(&faults))), 0)
+    begin(&load(TOOLSHED).unwrap_or_else(|faults| panic!("{}", messages(&faults))), 0)
 }
 
 /// The app with screens of its own, at its beginning.
 pub(crate) fn own() -> World {
-    begin(&load(&format!("{TOOLSHED}{SCREENS}")).unwrap_or_else(|faults| panic!("{}", told(&faults))), 0)
+    begin(&load(&format!("{TOOLSHED}{SCREENS}")).unwrap_or_else(|faults| panic!("{}", messages(&faults))), 0)
 }
 
-pub(crate) fn told(faults: &Faults) -> String {
+pub(crate) fn messages(faults: &Faults) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn select(element: &str, option: &str) -> GuiAction {
 }
 
 /// Acts, and expects that it was not refused.
-pub(crate) fn act(viewer: &mut Viewer, world: &mut World, action: &GuiAction) -> Shown {
+pub(crate) fn act(viewer: &mut Viewer, world: &mut World, action: &GuiAction) -> ActionOutcome {
     let shown = viewer.act(world, action).expect("no fault of the definition");
     assert_eq!(shown.error, None, "{action:?} on\n{}", viewer.tree(world).expect("a tree"));
     shown

@@ -2,7 +2,7 @@
 
 use palestra_apps::app::Role;
 use palestra_apps::html;
-use palestra_apps::run::{Stop, World};
+use palestra_apps::run::{CallError, World};
 use palestra_apps::screen::{AriaRole, DRAFT_CHARACTERS_MAX, Direction, Element, GuiAction, ROUTE_DEPTH_MAX, Viewer};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -50,7 +50,7 @@ pub(crate) fn walk(mut world: World, seed: u64, steps: usize) -> (usize, usize) 
         for call in &shown.calls {
             let answer = match tools.call(Role::AGENT, &call.name, &call.arguments) {
                 Ok(reply) => Ok(reply.json),
-                Err(Stop::Raised(raised)) => Err(raised),
+                Err(CallError::Raised(raised)) => Err(raised),
                 Err(crashed) => panic!("{crashed}"),
             };
             let shown = call.reply.as_ref().map(|reply| reply.json.clone()).map_err(Clone::clone);
@@ -150,7 +150,7 @@ fn text(world: &World, element: &Element, random: &mut ChaCha8Rng) -> String {
 }
 
 #[test]
-fn what_is_refused_changes_neither_data_nor_drafts() {
+fn refused_actions_change_neither_data_nor_drafts() {
     let mut world = own();
     let mut viewer = Viewer::new();
     act(&mut viewer, &mut world, &click("app-nav/tools"));

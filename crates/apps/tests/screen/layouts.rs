@@ -3,7 +3,7 @@
 use palestra_apps::run::World;
 use palestra_apps::screen::{AriaRole, Element, Viewer};
 
-use crate::fixture::{act, begin, click, load, told, tree};
+use crate::fixture::{act, begin, click, load, messages, tree};
 
 const PLANNER: &str = r#"
 app: planner
@@ -48,7 +48,7 @@ fn seen(world: &mut World, screen: &str) -> String {
 
 #[test]
 fn rows_are_laid_out_as_the_screen_says() {
-    let app = load(PLANNER).unwrap_or_else(|faults| panic!("{}", told(&faults)));
+    let app = load(PLANNER).unwrap_or_else(|faults| panic!("{}", messages(&faults)));
     let mut world = begin(&app, 0);
     assert_eq!(seen(&mut world, "days"), "Jobs(2031-05-06(wall moat) 2031-05-07(door roof))");
     assert_eq!(seen(&mut world, "board"), "Jobs(open(wall moat door) done(roof))");

@@ -1,4 +1,4 @@
-//! What is on the screens.
+//! Tests of the contents of screens.
 
 use palestra_apps::app::Role;
 use palestra_apps::run::World;
@@ -105,7 +105,7 @@ fn a_form_sends_leads_on_and_is_empty_afterwards() {
 }
 
 #[test]
-fn what_is_about_a_row_falls_back_when_the_row_is_gone() {
+fn screens_of_a_row_close_when_the_row_is_gone() {
     let mut world = own();
     let (mut viewer, tool) = at_tool(&mut world);
     let arguments = json!({"tool": tool}).as_object().expect("an object").clone();

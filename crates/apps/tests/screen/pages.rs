@@ -7,7 +7,7 @@ use scraper::Html;
 use serde_json::json;
 
 use crate::browser::{BASE, Browser, control, selector};
-use crate::fixture::{act, begin, click, load, made, own, told, tree, type_in};
+use crate::fixture::{act, begin, click, load, made, messages, own, tree, type_in};
 
 const HOSTILE: &str = "</td><script>alert(\"x\")</script> & 'y'";
 
@@ -94,7 +94,7 @@ screens:
   thing: {title: "${thing.name}", args: {thing: ref thing}, body: [{detail: thing}]}
 "#,
     )
-    .unwrap_or_else(|faults| panic!("{}", told(&faults)));
+    .unwrap_or_else(|faults| panic!("{}", messages(&faults)));
     let mut browser = Browser::new(begin(&app, 0), Viewer::new());
     let buttons: Vec<String> = tree(&browser.viewer, &browser.world)
         .all()

@@ -12,7 +12,7 @@ use palestra_apps::screen::{Viewer, pilot};
 use palestra_apps::task::instance::Instance;
 
 use crate::browser::Browser;
-use crate::fixture::{begin, told};
+use crate::fixture::{begin, messages};
 use crate::hostile::walk;
 
 /// Every shipped app.
@@ -28,7 +28,7 @@ fn shipped() -> Vec<Arc<App>> {
                 files.insert(name, std::fs::read_to_string(file.path()).expect("a file"));
             }
         }
-        apps.push(App::load(&files).unwrap_or_else(|faults| panic!("{}", told(&faults))));
+        apps.push(App::load(&files).unwrap_or_else(|faults| panic!("{}", messages(&faults))));
     }
     apps.sort_by(|left, right| left.name.cmp(&right.name));
     apps

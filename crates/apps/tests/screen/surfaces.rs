@@ -1,7 +1,7 @@
 //! The same calls as tools, on screens and in pages, lead to the same data.
 
 use palestra_apps::app::Role;
-use palestra_apps::run::{Stop, World};
+use palestra_apps::run::{CallError, World};
 use palestra_apps::screen::{Viewer, pilot};
 
 use crate::browser::Browser;
@@ -33,13 +33,13 @@ fn compare(beginning: &World) {
             let answer = tools.call(Role::AGENT, name, &arguments);
             let played = pilot::play(&mut screens, &mut viewer, name, &arguments)
                 .unwrap_or_else(|lost| panic!("task {task}: {lost}: {arguments:?}"));
-            let told = match &answer {
+            let messages = match &answer {
                 Ok(_) => None,
-                Err(Stop::Raised(raised)) => Some(&raised.code),
+                Err(CallError::Raised(raised)) => Some(&raised.code),
                 Err(crashed) => panic!("{crashed}"),
             };
-            assert_eq!(played.shown.error.as_ref().map(|error| &error.code), told, "{name} {arguments:?}");
-            if told.is_none() {
+            assert_eq!(played.shown.error.as_ref().map(|error| &error.code), messages, "{name} {arguments:?}");
+            if messages.is_none() {
                 written += 1;
             } else {
                 refused += 1;

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use palestra_apps::app::App;
 use palestra_apps::draw::{draw, draw_as_before};
 use palestra_apps::run::database;
+use palestra_apps::task::draw_key::DrawKey;
 use palestra_apps::task::episode::Episode;
 use palestra_apps::task::instance::Instance;
 use palestra_apps::task::outcome::{NoTask, Rule};
-use palestra_apps::task::ticket::Ticket;
 use palestra_apps::tool;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
@@ -191,7 +191,7 @@ impl AppKind {
         if template >= self.app.templates.len() {
             return Err("the task's secret names no template".to_owned());
         }
-        let ticket = Ticket { app: &self.app, template, split, seed, attempt, rule: Rule::Strict };
+        let ticket = DrawKey { app: &self.app, template, split, seed, attempt, rule: Rule::Strict };
         let instance = ticket.draw(&|_| true).task.map_err(|_| "the task can no longer be drawn".to_owned())?;
         Ok(self.keep((split, seed, Rule::Strict), instance))
     }

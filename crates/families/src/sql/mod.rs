@@ -21,7 +21,7 @@ use palestra_sql::task::Task as SqlTask;
 use palestra_sql::template::Suite;
 use palestra_sql::template::audit::Effort;
 use palestra_sql::value::Dialect;
-use palestra_sql::{prove, room};
+use palestra_sql::{prove, session};
 use parking_lot::Mutex;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -85,7 +85,7 @@ impl SqlKind {
     fn new(heading: &Heading<'_>, databases: Databases, library: Arc<dyn Library>, suite: Option<Arc<Suite>>) -> Self {
         let mut spec = SpecBuilder::new(heading.name, heading.version, heading.description)
             .tags(heading.tags)
-            .tools(room::tools())
+            .tools(session::tools())
             .splits(heading.splits)
             .steps_max(STEPS_MAX)
             .floor(FLOOR)
@@ -188,7 +188,7 @@ impl EnvironmentKind for SqlKind {
     }
 
     fn random_action(&self, _task: &Task, rng: &mut ChaCha8Rng) -> Action {
-        let (tool, arguments) = room::random_call(rng.random());
+        let (tool, arguments) = session::random_call(rng.random());
         Action::Tool { tool: tool.to_owned(), arguments }
     }
 

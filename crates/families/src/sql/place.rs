@@ -9,7 +9,7 @@ use palestra_sql::engine::{EngineError, Limits};
 use palestra_sql::library::Library;
 use palestra_sql::observe::same_outcome;
 use palestra_sql::prove;
-use palestra_sql::room::{Input as RoomInput, Room, RoomOpening, Seen};
+use palestra_sql::session::{DatabaseSession, Input as SessionInput, Observation as Seen, SessionOpening};
 use palestra_sql::task::Task as SqlTask;
 use palestra_sql::value::Dialect;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(super) struct SqlPlace {
     task: Arc<SqlTask>,
     dialect: Dialect,
     seed: u64,
-    room: Option<Room>,
+    room: Option<DatabaseSession>,
 }
 
 impl SqlPlace {
@@ -63,25 +63,27 @@ impl SqlPlace {
         let room = self.room().await?;
         let arguments;
         let input = match input {
-            Input::Text(text) => RoomInput::Text(text),
+            Input::Text(text) => SessionInput::Text(text),
             Input::Call { tool, arguments: given } => {
                 arguments = Value::Object(given.clone());
-                RoomInput::Call { tool, arguments: &arguments }
+                SessionInput::Call { tool, arguments: &arguments }
             }
         };
         Ok(reaction(match seen {
-            Some(seen) => room.act_again(input, seen).await.map_err(failure)?,
+            Some(seen) => room.replay(input, seen).await.map_err(failure)?,
             None => room.act(input).await.map_err(failure)?,
         }))
     }
 
-    async fn room(&mut self) -> Result<&mut Room, InfraError> {
+    async fn room(&mut self) -> Result<&mut DatabaseSession, InfraError> {
         let room = match self.room.take() {
             Some(room) => room,
             None => {
                 let engine = self.databases.engine(self.dialect).await.map_err(failure)?;
-                let opening = RoomOpening { seed: self.seed, limits: Limits::default(), from: None };
-                Room::open(engine, Arc::clone(&self.library), Arc::clone(&self.task), opening).await.map_err(failure)?
+                let opening = SessionOpening { seed: self.seed, limits: Limits::default(), from: None };
+                DatabaseSession::open(engine, Arc::clone(&self.library), Arc::clone(&self.task), opening)
+                    .await
+                    .map_err(failure)?
             }
         };
         Ok(self.room.insert(room))

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use palestra_protocol::problem::Fault;
+use palestra_sql::counterexample::Search;
 use palestra_sql::engine::{Engine, EngineError};
 use palestra_sql::fault::Fault as SqlFault;
 use palestra_sql::import::{self, Admission, Engines};
-use palestra_sql::library::{Library, Shelf};
+use palestra_sql::library::{Library, ScriptLibrary};
 use palestra_sql::prove;
-use palestra_sql::second::Search;
 use palestra_sql::task::Spoken;
 use palestra_sql::template::Suite;
 use palestra_sql::template::audit::Effort;
@@ -238,7 +238,7 @@ pub fn kind(published: &Definition<'_>, databases: &Databases) -> Result<Arc<dyn
                 templates: 1,
                 digest,
             };
-            let library: Arc<dyn Library> = Arc::new(Shelf::new(scripts));
+            let library: Arc<dyn Library> = Arc::new(ScriptLibrary::new(scripts));
             Ok(Arc::new(SqlKind::new(&heading, databases.clone(), library, None)))
         }
     }

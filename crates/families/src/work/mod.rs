@@ -20,7 +20,7 @@ use palestra_workbench::blame;
 use palestra_workbench::code::Code;
 use palestra_workbench::repository::Repository;
 use palestra_workbench::terminal::Terminal;
-use palestra_workbench::work::{Desk, From, JudgeError, Work};
+use palestra_workbench::work::{From, JudgeError, Work, Workbench};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -59,7 +59,7 @@ pub fn family(name: &str) -> Option<Arc<dyn Work>> {
 /// An environment whose work is done in sandboxes.
 pub struct WorkKind {
     work: Arc<dyn Work>,
-    desk: Desk,
+    desk: Workbench,
     spec: Spec,
     verifier_version: String,
     rows: Rows,
@@ -86,7 +86,7 @@ struct Heading<'a> {
 }
 
 impl WorkKind {
-    fn new(work: Arc<dyn Work>, desk: Desk, heading: &Heading<'_>, rows: Rows) -> Self {
+    fn new(work: Arc<dyn Work>, desk: Workbench, heading: &Heading<'_>, rows: Rows) -> Self {
         let splits: Vec<(&String, u64)> = heading.splits.iter().map(|(split, length)| (split, *length)).collect();
         let spec = SpecBuilder::new(heading.name, heading.version, heading.description)
             .tags(heading.tags)

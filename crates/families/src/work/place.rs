@@ -7,7 +7,9 @@ use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Observation;
 use palestra_sandbox::SandboxError;
 use palestra_workbench::blame;
-use palestra_workbench::work::{Desk, Input as WorkInput, Opening as RoomOpening, Room, Seen, Work};
+use palestra_workbench::work::{
+    Input as WorkInput, Observation as Seen, Opening as WorkspaceOpening, Work, Workbench, Workspace,
+};
 use serde_json::{Value, json};
 
 use palestra_environment::state::State;
@@ -17,14 +19,14 @@ use palestra_environment::{Cause, ConfigError, Context, InfraError, Input, LiveE
 /// A room of a family of work.
 pub(super) struct WorkPlace {
     work: Arc<dyn Work>,
-    desk: Desk,
+    desk: Workbench,
     task: Arc<Task>,
-    opening: RoomOpening,
-    room: Option<Box<dyn Room>>,
+    opening: WorkspaceOpening,
+    room: Option<Box<dyn Workspace>>,
 }
 
 impl WorkPlace {
-    pub(super) fn new(work: Arc<dyn Work>, desk: Desk, opening: &Opening<'_>) -> Result<Self, ConfigError> {
+    pub(super) fn new(work: Arc<dyn Work>, desk: Workbench, opening: &Opening<'_>) -> Result<Self, ConfigError> {
         if let Some(field) = opening.config.keys().find(|field| *field != "backend") {
             let detail = format!("there is no setting {field:?}: set `backend` to choose where the sandbox runs");
             return Err(ConfigError { field: Some(field.clone()), detail });
@@ -36,7 +38,7 @@ impl WorkPlace {
             let detail = format!("there is no back end {backend} here: see `palestra doctor`");
             return Err(ConfigError { field: Some("backend".to_owned()), detail });
         }
-        let room = RoomOpening {
+        let room = WorkspaceOpening {
             name: opening.episode.to_string(),
             secrets: opening.secrets,
             config: opening.config.clone(),
@@ -46,7 +48,7 @@ impl WorkPlace {
         Ok(Self { work, desk, task: Arc::clone(opening.task), opening: room, room: None })
     }
 
-    async fn room(&mut self) -> Result<&mut Box<dyn Room>, InfraError> {
+    async fn room(&mut self) -> Result<&mut Box<dyn Workspace>, InfraError> {
         let room = match self.room.take() {
             Some(room) => room,
             None => {
@@ -103,7 +105,7 @@ impl LiveEnvironment for WorkPlace {
             work: Arc::clone(&self.work),
             desk: self.desk.clone(),
             task: Arc::clone(&self.task),
-            opening: RoomOpening { name, ..self.opening.clone() },
+            opening: WorkspaceOpening { name, ..self.opening.clone() },
             room: Some(room),
         })))
     }

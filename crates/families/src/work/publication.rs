@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
-use palestra_workbench::work::{Desk, Upload};
+use palestra_workbench::work::{Upload, Workbench};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ pub fn parse(submission: &Submission) -> Result<Parsed, Vec<Fault>> {
 ///
 /// # Errors
 /// When it does not have the stored form.
-pub fn kind(published: &Definition<'_>, desk: &Desk) -> Result<Arc<dyn EnvironmentKind>, String> {
+pub fn kind(published: &Definition<'_>, desk: &Workbench) -> Result<Arc<dyn EnvironmentKind>, String> {
     let stored: Stored = serde_json::from_value(published.definition.clone()).map_err(|error| error.to_string())?;
     let work = family(published.name).ok_or_else(|| {
         format!("{} is of no family of work: begin its name by terminal/, code/ or repository/", published.name)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use palestra_workbench::work::{Desk, Upload, UploadedFile};
+use palestra_workbench::work::{Upload, UploadedFile, Workbench};
 use serde_json::{Value, json};
 
 use super::{Heading, Rows, WorkKind, family, judged_by};
@@ -53,7 +53,7 @@ impl Shipped {
     ///
     /// # Errors
     /// With every fault.
-    pub fn kind(&self, desk: &Desk) -> Result<Arc<dyn EnvironmentKind>, String> {
+    pub fn kind(&self, desk: &Workbench) -> Result<Arc<dyn EnvironmentKind>, String> {
         let work = family(self.name).ok_or_else(|| format!("{} is of no family of work", self.name))?;
         let rows = self.rows()?;
         let mut by_split: BTreeMap<String, Vec<Value>> = BTreeMap::new();

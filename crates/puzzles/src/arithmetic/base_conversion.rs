@@ -10,7 +10,7 @@ use crate::question::{Mark, Question};
 use crate::scale;
 use palestra_environment::draws::{Draws, Refusal, Requirement};
 
-/// What stands for the digits of all bases.
+/// Digits of all bases.
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// The bases differ.

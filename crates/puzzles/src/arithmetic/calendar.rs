@@ -46,7 +46,7 @@ pub(super) struct Instance {
     asked: Asked,
 }
 
-/// What is asked for.
+/// Kinds of questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "question", deny_unknown_fields)]
 enum Asked {
@@ -54,7 +54,7 @@ enum Asked {
     Date,
     /// Days between the first and the last day.
     Days,
-    /// How often a weekday comes from the first to the last day, both included.
+    /// Number of occurrences of a weekday from the first to the last day, both included.
     Weekdays {
         /// 1 is Monday, 7 is Sunday.
         iso_weekday: i8,

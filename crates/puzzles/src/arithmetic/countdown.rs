@@ -200,7 +200,7 @@ impl Puzzle for Countdown {
     }
 }
 
-/// Whether so many joins of numbers can lead to the target, by whole and positive values; counts the joins, and gives up
+/// True if so many joins of numbers can lead to the target, by whole and positive values; counts the joins, and gives up
 /// (as if it could) at [`JOINS_MAX`].
 fn reaches(numbers: &[i64], target: i64, depth: usize, joins: &mut u32) -> bool {
     for (at, left) in numbers.iter().enumerate() {
@@ -228,7 +228,7 @@ fn reaches(numbers: &[i64], target: i64, depth: usize, joins: &mut u32) -> bool 
     false
 }
 
-/// What two numbers can be joined to, with the sign: whole and positive values, but no product or quotient with one.
+/// Results of joining two numbers, with the sign: whole and positive values, but no product or quotient with one.
 fn results(left: i64, right: i64) -> [Option<(char, i64)>; 4] {
     [
         Some(('+', left + right)),
@@ -238,7 +238,7 @@ fn results(left: i64, right: i64) -> [Option<(char, i64)>; 4] {
     ]
 }
 
-/// Whether an answer follows the rules and reaches the target; the reason either way.
+/// Error of an answer that breaks the rules or misses the target; the reason either way.
 fn check(instance: &Instance, answer: &str) -> Result<String, String> {
     let target = Rational::whole(instance.target);
     let expression = without_result(answer, target)?;

@@ -208,7 +208,7 @@ fn digit_set(mut number: u64) -> u16 {
     set
 }
 
-/// What a word comes to; `None` where a letter has no digit.
+/// Value of a word; `None` where a letter has no digit.
 fn value(word: &str, digits: &BTreeMap<char, u8>) -> Option<u64> {
     word.chars().try_fold(0, |value, letter| Some(value * 10 + u64::from(*digits.get(&letter)?)))
 }

@@ -48,7 +48,7 @@ pub(super) struct Instance {
     points: Vec<[i64; 2]>,
 }
 
-/// What is asked for, from the easiest to the hardest.
+/// Kinds of questions, from the easiest to the hardest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Asked {

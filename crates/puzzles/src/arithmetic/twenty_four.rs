@@ -167,7 +167,7 @@ impl Question for TwentyFour {
     }
 }
 
-/// Which of the hands an expression makes 24 of; the reason where it is none.
+/// The hand of which an expression makes 24; the reason where it is none.
 fn made(hands: &[Vec<i64>], line: &str) -> Result<usize, String> {
     let target = Rational::whole(TARGET);
     let line = line.rsplit(':').next().unwrap_or(line);

@@ -36,7 +36,7 @@ pub(super) struct Instance {
     told: Vec<String>,
 }
 
-/// How far letters are moved.
+/// Distance by which letters are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Key {
@@ -81,7 +81,7 @@ impl Key {
         moved.collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether a word of the cipher text stands for `plain`.
+    /// True if a word of the cipher text stands for `plain`.
     fn reveals(self, cipher: &[&str], plain: &str) -> bool {
         cipher.iter().enumerate().any(|(index, word)| {
             word.len() == plain.len()
@@ -99,7 +99,7 @@ impl Instance {
         self.key.growth > 0
     }
 
-    /// Whether what is told leaves one key.
+    /// True if what is told leaves one key.
     fn is_unique(&self) -> bool {
         let cipher = self.cipher();
         let cipher: Vec<&str> = cipher.split(' ').collect();

@@ -124,7 +124,7 @@ pub(super) fn spelled(text: &str) -> Option<String> {
     Some(letters)
 }
 
-/// Whether an answer has the letters of the plain text; case, spaces and punctuation don't matter.
+/// Mark of an answer by the letters of the plain text; case, spaces and punctuation don't matter.
 pub(super) fn compare(plain: &str, answer: &str) -> Mark {
     match (spelled(plain), spelled(answer)) {
         (_, None) => Mark::wrong("the answer holds something else than letters, spaces and punctuation"),

@@ -30,7 +30,7 @@ const TOLD_LETTERS_MIN: usize = 6;
 static LONG_WORD: Requirement =
     Requirement::new("long_word", "the text has a word that is long enough to be told", 0.05);
 
-/// What is told leaves one text.
+/// The hints leave one text.
 static UNIQUE: Requirement = Requirement::new("unique", "what is told leaves one text", 0.7);
 
 /// The puzzle.
@@ -46,7 +46,7 @@ pub(super) struct Instance {
     fence: Fence,
     /// A word of the plain text, where the number of rails is unknown.
     told: Option<String>,
-    /// Whether the zigzag is known to start on the top rail.
+    /// True if the zigzag is known to start on the top rail.
     from_top: bool,
 }
 
@@ -107,7 +107,7 @@ impl Instance {
         self.fence.encipher(&spelled(&self.solution).unwrap_or_default())
     }
 
-    /// Whether what is told leaves one plain text.
+    /// True if what is told leaves one plain text.
     fn is_unique(&self) -> bool {
         let Some(told) = &self.told else { return self.from_top };
         let cipher = self.cipher();

@@ -29,7 +29,7 @@ static PASSAGE: Requirement =
 /// The key has more than one letter.
 static VARIED: Requirement = Requirement::new("varied", "the key has more than one letter", 0.02);
 
-/// What is told leaves one key.
+/// The hints leave one key.
 static UNIQUE: Requirement = Requirement::new("unique", "what is told leaves one key", 0.02);
 
 /// The puzzle.

@@ -239,7 +239,7 @@ fn show(instance: &Instance, progress: &Progress, before: &str) -> Observation {
     Observation { data: json!({"rows": rows, "moves_left": left}), ..Observation::text(text) }
 }
 
-/// What is drawn at a place; outside is wall.
+/// Letter drawn at a cell; outside is wall.
 fn letter(rows: &[String], Cell(row, column): Cell) -> char {
     let letter = rows.get(usize::from(row)).and_then(|row| row.as_bytes().get(usize::from(column)));
     letter.copied().map_or('#', char::from)
@@ -318,7 +318,7 @@ const fn room_at(row: u8, column: u8) -> Cell {
     Cell(row * 2 + 1, column * 2 + 1)
 }
 
-/// Whether a place is a room's, given that it lies an even number of places from one.
+/// True if a place is a room's, given that it lies an even number of places from one.
 const fn inside(Cell(row, column): Cell, rooms: u8) -> bool {
     row % 2 == 1 && column % 2 == 1 && row < rooms * 2 && column < rooms * 2
 }

@@ -14,7 +14,7 @@ use palestra_environment::draws::{Draws, Refusal};
 /// Items that the reference solver tries before it gives up.
 const TRIED_MAX: u32 = 5_000;
 
-/// How far apart two items of which one comes before the other are in the order that a problem is made from, at most: a
+/// Largest distance in the order that a problem is made from between two items of which one comes before the other: a
 /// condition on two that are far apart says little.
 const APART_MAX: usize = 6;
 
@@ -206,7 +206,7 @@ fn latest(instance: &Instance) -> Vec<(char, usize)> {
     latest
 }
 
-/// Whether an item can follow the ones that are placed.
+/// True if an item can follow the ones that are placed.
 fn fits(instance: &Instance, order: &[char], item: char) -> bool {
     let place = order.len() + 1;
     let ready = instance.before.iter().all(|(first, second)| *second != item || order.contains(first));

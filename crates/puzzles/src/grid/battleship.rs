@@ -26,7 +26,7 @@ const SIZE_MIN: usize = 7;
 const FLEETS: [&[usize]; 4] =
     [&[3, 2, 2, 1, 1], &[3, 3, 2, 2, 1, 1], &[4, 3, 2, 2, 2, 1, 1, 1], &[4, 3, 3, 2, 2, 2, 1, 1, 1, 1]];
 
-/// How often a place is looked for until a fleet counts as not fitting.
+/// Number of attempts to place a ship until a fleet counts as not fitting.
 const PLACINGS_MAX: usize = 60;
 
 /// A ship lies inside the sea and touches no other.
@@ -60,7 +60,7 @@ pub(super) struct Progress {
     shots: Vec<Square>,
 }
 
-/// What a player knows of a square.
+/// Knowledge of a player about a square.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Nothing,
@@ -266,7 +266,7 @@ fn random_ship(rng: &mut ChaCha8Rng, size: usize, length: usize) -> Vec<Square> 
     (0..length).map(part).collect()
 }
 
-/// Whether a ship lies inside and touches no other.
+/// True if a ship lies inside and touches no other.
 fn fits(ships: &[Vec<Square>], ship: &[Square], size: usize) -> bool {
     let inside = ship.iter().all(|square| square.row < size && square.column < size);
     let apart = |one: &Square, other: &Square| one.row.abs_diff(other.row) > 1 || one.column.abs_diff(other.column) > 1;
@@ -291,7 +291,7 @@ fn all_sunk(instance: &Instance, progress: &Progress) -> bool {
     instance.ships.iter().flatten().all(|square| progress.shots.contains(square))
 }
 
-/// What the shots have shown of a square.
+/// Result of the shots for a square.
 fn seen(instance: &Instance, shots: &[Square], square: Square) -> Seen {
     if !shots.contains(&square) {
         return Seen::Nothing;

@@ -51,7 +51,7 @@ pub(super) struct Instance {
     solution: String,
 }
 
-/// How the lights are.
+/// State of the lights.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Progress {
@@ -254,7 +254,7 @@ fn read_presses(rows: &[String], input: Input<'_>) -> Option<Vec<Square>> {
     lights.filter(|lights| (1..=PRESSES_PER_TURN_MAX).contains(&lights.len()))
 }
 
-/// Why the fewest presses are not known.
+/// Reason why the fewest presses are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unsolved {
     /// No presses turn all lights off.

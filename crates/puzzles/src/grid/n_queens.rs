@@ -152,7 +152,7 @@ fn write(columns: &[usize]) -> String {
     columns.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a queen may stand in a column, from 0, of a row: it is not closed, and no other queen is given in the row.
+/// True if a queen may stand in a column, from 0, of a row: it is not closed, and no other queen is given in the row.
 fn free(row: &str, column: usize) -> bool {
     match row.as_bytes().get(column) {
         Some(b'Q') => true,
@@ -161,7 +161,7 @@ fn free(row: &str, column: usize) -> bool {
     }
 }
 
-/// Whether the queens of two rows attack each other.
+/// True if the queens of two rows attack each other.
 fn attack(columns: &[usize], one: usize, other: usize) -> bool {
     let apart = columns[one].abs_diff(columns[other]);
     apart == 0 || apart == one.abs_diff(other)

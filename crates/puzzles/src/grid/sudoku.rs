@@ -14,7 +14,7 @@ use crate::question::{Mark, Question};
 use crate::scale;
 use palestra_environment::draws::{Draws, Refusal, Requirement};
 
-/// How many clues above the wanted number are still fine, where no more can be taken away.
+/// Number of clues above the wanted number that is still fine, where no more can be taken away.
 const CLUES_ABOVE_MAX: usize = 1;
 
 /// So many clues can be taken away that hardly more than wanted are left.

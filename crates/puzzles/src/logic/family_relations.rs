@@ -55,13 +55,13 @@ pub(super) struct Instance {
     question: Asked,
 }
 
-/// What is asked.
+/// Kinds of questions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum Asked {
-    /// What the person is to the other.
+    /// Relation of the person to the other.
     Relation { person: usize, of: usize },
-    /// Who is reached from the person by these relations, the first of them first.
+    /// People reached from the person by these relations, the first of them first.
     People { of: usize, relations: Vec<String> },
 }
 
@@ -249,7 +249,7 @@ impl Instance {
     }
 }
 
-/// What the words mean, where they are used in more than one way.
+/// Definitions of words that are used in more than one way.
 const TERMS: &str = "An uncle or aunt is a brother or sister of a parent, or married to one of these. A nephew or niece is a child of \
                      a brother or sister, of one's own or of one's husband or wife. A great-uncle or great-aunt is a brother or \
                      sister of a grandparent, or married to one of these. A great-nephew or great-niece is a grandchild of a \

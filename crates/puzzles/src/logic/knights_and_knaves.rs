@@ -35,7 +35,7 @@ pub(super) struct KnightsAndKnaves;
 #[serde(deny_unknown_fields)]
 pub(super) struct Instance {
     people: Vec<String>,
-    /// What each of the people says.
+    /// Claims of the people.
     claims: Vec<Claim>,
     knights: u16,
 }
@@ -50,7 +50,7 @@ enum Claim {
     Not(Box<Claim>),
     /// Two claims in one.
     Join { by: Connective, parts: Box<[Claim; 2]> },
-    /// How many of these people are knights.
+    /// Number of knights among these people.
     Count { people: Vec<usize>, bound: Bound, knights: u32 },
 }
 
@@ -70,7 +70,7 @@ enum Bound {
     Exactly,
 }
 
-/// What is assumed of the people: of whom anything, and who of them is a knight.
+/// Assumptions about the people: of whom anything, and who of them is a knight.
 #[derive(Debug, Clone, Copy)]
 struct Assumed {
     known: u16,
@@ -88,7 +88,7 @@ impl Assumed {
 }
 
 impl Claim {
-    /// What it is called in reports.
+    /// Name in reports.
     const fn kind(&self) -> &'static str {
         match self {
             Self::Is { .. } => "is",
@@ -100,7 +100,7 @@ impl Claim {
         }
     }
 
-    /// Whether the claim is true; `None` where that depends on people of whom nothing is assumed.
+    /// Truth of the claim; `None` where that depends on people of whom nothing is assumed.
     fn truth(&self, assumed: Assumed) -> Option<bool> {
         match self {
             Self::Is { person, knight } => assumed.knight(*person).map(|is| is == *knight),
@@ -139,10 +139,10 @@ impl Claim {
     }
 
     /// The claim in the words of one of the people; parentheses say what belongs together.
-    fn say(&self, speaker: usize, names: &[String]) -> String {
+    fn sentence(&self, speaker: usize, names: &[String]) -> String {
         let part = |claim: &Self| match claim {
-            Self::Is { .. } => claim.say(speaker, names),
-            _ => format!("({})", claim.say(speaker, names)),
+            Self::Is { .. } => claim.sentence(speaker, names),
+            _ => format!("({})", claim.sentence(speaker, names)),
         };
         match self {
             Self::Is { person, knight } => {
@@ -222,15 +222,16 @@ impl Question for KnightsAndKnaves {
     }
 
     fn prompt(&self, Instance { people, claims, .. }: &Instance) -> String {
-        let said = |(speaker, claim): (usize, &Claim)| format!("{}: {}.", people[speaker], claim.say(speaker, people));
-        let said: Vec<String> = claims.iter().enumerate().map(said).collect();
+        let sentence =
+            |(speaker, claim): (usize, &Claim)| format!("{}: {}.", people[speaker], claim.sentence(speaker, people));
+        let sentence: Vec<String> = claims.iter().enumerate().map(sentence).collect();
         format!(
             "Everybody here is either a knight or a knave. What a knight says is true, and what a knave says is false. Each of \
              {} people says one thing:\n{}\n\
              `or` is meant to include that both hold, and parentheses show what belongs together. Only one choice of roles \
              agrees with all that was said. Who is what? Name everybody with the role, such as: Amy: knight, Bob: knave",
             people.len(),
-            said.join("\n")
+            sentence.join("\n")
         )
     }
 
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_part_of_the_people_holds_of_all_its_completions() {
+    fn partial_truths_hold_of_all_completions() {
         let mut rng = seeded(&[b"claims"]);
         for _ in 0..300 {
             let claim = claim(&mut rng, 0, 5, 3, true);
@@ -436,7 +437,7 @@ mod tests {
         let counted = Claim::Count { people: vec![0, 1, 2], bound: Bound::AtMost, knights: 2 };
         let claim = join(Connective::Or, Claim::Not(Box::new(inner)), counted);
         assert_eq!(
-            claim.say(0, &names),
+            claim.sentence(0, &names),
             "(it is not true that (Leo is a knight if and only if I am a knave)) or (the number of knights among Ada, Leo and \
              Max is at most 2)"
         );

@@ -60,7 +60,7 @@ impl Guess {
         Self { code, exact, misplaced }
     }
 
-    fn say(&self) -> String {
+    fn sentence(&self) -> String {
         format!("{}: {} exact, {} misplaced.", self.code, self.exact, self.misplaced)
     }
 }
@@ -138,7 +138,7 @@ impl Puzzle for Mastermind {
 
     fn prompt(&self, Instance { code, digits, guesses_max, clues }: &Instance) -> String {
         let places = code.len();
-        let clues: String = clues.iter().map(|clue| format!("{}\n", clue.say())).collect();
+        let clues: String = clues.iter().map(|clue| format!("{}\n", clue.sentence())).collect();
         format!(
             "Find the hidden code of {places} digits. Each digit is from 1 to {digits}; a digit may come more than once. You \
              have {guesses_max} guesses.\n\
@@ -158,7 +158,7 @@ impl Puzzle for Mastermind {
     fn show(&self, instance: &Instance, progress: &Progress) -> Observation {
         let mut text = String::new();
         for (turn, guess) in progress.guesses.iter().enumerate() {
-            text.push_str(&format!("Guess {}: {}\n", turn + 1, guess.say()));
+            text.push_str(&format!("Guess {}: {}\n", turn + 1, guess.sentence()));
         }
         text.push_str(&format!("Guesses left: {}.", guesses_left(instance, progress)));
         observation(instance, progress, text)
@@ -179,7 +179,7 @@ impl Puzzle for Mastermind {
             return Reaction { observation: observation(instance, progress, text), ..Reaction::default() };
         };
         let guess = Guess::of(code, &instance.code);
-        let said = guess.say();
+        let sentence = guess.sentence();
         let solved = guess.code == instance.code;
         progress.guesses.push(guess);
         let left = guesses_left(instance, progress);
@@ -188,7 +188,7 @@ impl Puzzle for Mastermind {
             (false, 0) => "No guesses are left.".to_owned(),
             (false, left) => format!("Guesses left: {left}."),
         };
-        let text = format!("{said} {outcome}");
+        let text = format!("{sentence} {outcome}");
         let observation = observation(instance, progress, text);
         Reaction { observation, terminated: solved || left == 0, ..Reaction::default() }
     }
@@ -258,7 +258,7 @@ impl Solver<'_> {
         false
     }
 
-    /// Whether some code with this beginning could have revealed what was revealed.
+    /// True if some code with this beginning could have revealed what was revealed.
     fn agrees(&self, beginning: &str) -> bool {
         let left = self.instance.code.len() - beginning.len();
         self.revealed.iter().all(|guess| {
@@ -298,7 +298,7 @@ fn read_code(instance: &Instance, written: &str) -> Option<String> {
     (code.len() == instance.code.len()).then_some(code)
 }
 
-/// How many digits are exact, and how many more are there in other places.
+/// Number of digits that are exact, and of further ones in other positions.
 fn compare(code: &str, guess: &str) -> (usize, usize) {
     let exact = code.bytes().zip(guess.bytes()).filter(|(left, right)| left == right).count();
     let count = |text: &str| {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_guess_reveals_counts_each_digit_once() {
+    fn feedback_counts_each_digit_once() {
         for (guess, revealed) in
             [("1123", (4, 0)), ("3211", (0, 4)), ("1111", (2, 0)), ("4455", (0, 0)), ("1231", (1, 3)), ("2111", (1, 2))]
         {

@@ -17,7 +17,7 @@ use crate::scale;
 use palestra_environment::draws::{Draws, Refusal, Requirement};
 use palestra_environment::verifier::number::Written;
 
-/// What may stand between a text and a number in an answer.
+/// Separators between a text and a number in an answer.
 const BETWEEN: [char; 10] = [' ', ',', ':', ';', '(', '-', '=', '|', '\n', '"'];
 
 /// One answer alone is right, and a difference is not zero.
@@ -81,7 +81,7 @@ impl Question for TableQuestions {
              {}\n\
              The answer is {form}",
             tables.write(),
-            query.say(tables)
+            query.sentence(tables)
         )
     }
 

@@ -58,7 +58,7 @@ struct Answered {
     yes: bool,
 }
 
-/// What a turn does.
+/// Action of a turn.
 enum Turn {
     Ask(Query),
     Guess(usize),
@@ -182,7 +182,7 @@ impl Puzzle for TwentyQuestions {
     }
 
     fn show(&self, instance: &Instance, progress: &Progress) -> Observation {
-        let mut text: String = progress.questions.iter().map(|answered| format!("{}\n", say(answered))).collect();
+        let mut text: String = progress.questions.iter().map(|answered| format!("{}\n", sentence(answered))).collect();
         text.push_str(&left(instance, progress));
         observation(instance, progress, text)
     }
@@ -213,9 +213,9 @@ impl Puzzle for TwentyQuestions {
                     values: query.values().map(|value| instance.objects.named(query.property, value)).collect(),
                     yes: instance.objects.answer(instance.hidden, query),
                 };
-                let said = say(&answered);
+                let sentence = sentence(&answered);
                 progress.questions.push(answered);
-                let text = format!("{said} {}", left(instance, progress));
+                let text = format!("{sentence} {}", left(instance, progress));
                 Reaction { observation: observation(instance, progress, text), ..Reaction::default() }
             }
             Some(Turn::Guess(object)) => {
@@ -287,7 +287,7 @@ fn guess(object: &str) -> Action {
     call("guess", "object", json!(object))
 }
 
-fn say(Answered { property, values, yes }: &Answered) -> String {
+fn sentence(Answered { property, values, yes }: &Answered) -> String {
     format!("{property} {}? {}.", listed(values, "or"), if *yes { "Yes" } else { "No" })
 }
 
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_turn_costs_nothing_and_questions_run_out() {
+    fn invalid_turns_cost_nothing_and_questions_run_out() {
         let instance = instance();
         let (property, first, _) = question(&instance);
         let mut progress = TwentyQuestions.start(&instance);

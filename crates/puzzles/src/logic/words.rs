@@ -1,6 +1,6 @@
 //! Answers in words: how they are taken apart, and how lists are written.
 
-/// What may stand between words beside white space.
+/// Separators of words beside white space.
 const SEPARATORS: &str = ":,;.=-_>|*\"'`(){}[]?";
 
 /// The words of a text in lower case, with the punctuation between them left out; `None` where something stands in it that

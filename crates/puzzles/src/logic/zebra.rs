@@ -47,7 +47,7 @@ pub(super) struct Instance {
     placed: Vec<usize>,
 }
 
-/// What everybody has one of, and nobody the same.
+/// Attribute of which everybody has one, and nobody the same.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Attribute {
@@ -134,7 +134,7 @@ impl Question for Zebra {
         let clues: Vec<String> = clues
             .iter()
             .enumerate()
-            .map(|(at, clue)| format!("{}. {}.", at + 1, capitalised(&clue.say(|item| instance.phrase(item)))))
+            .map(|(at, clue)| format!("{}. {}.", at + 1, capitalised(&clue.sentence(|item| instance.phrase(item)))))
             .collect();
         format!(
             "{houses} houses stand in a row, numbered 1 to {houses} from left to right. One person lives in each. The persons \
@@ -191,7 +191,7 @@ impl Instance {
         &self.attributes[item / self.houses].values[item % self.houses]
     }
 
-    /// How a clue speaks of who has the item.
+    /// Phrase of a clue for the owner of the item.
     fn phrase(&self, item: usize) -> String {
         let attribute = &self.attributes[item / self.houses].name;
         let phrase = ATTRIBUTES.iter().find(|(name, ..)| name == attribute).map_or("{}", |(_, phrase, _)| phrase);

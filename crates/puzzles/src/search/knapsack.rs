@@ -15,7 +15,7 @@ use palestra_environment::draws::{Draws, Refusal};
 /// The share of the best value from which on a selection is worth something.
 const NEAR: f64 = 0.98;
 
-/// What a selection is worth that misses the best one by almost nothing.
+/// Largest score of a selection that misses the best one by almost nothing.
 const NEAR_SCORE_MAX: f64 = 0.3;
 
 /// The puzzle.

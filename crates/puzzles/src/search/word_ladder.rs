@@ -20,7 +20,7 @@ use palestra_environment::draws::{Draws, Refusal, Requirement};
 /// Words near the shortest ladders that may not be used, so that ladders known by heart do not help.
 const AVOIDED: usize = 3;
 
-/// How many words there must be to choose those from; ladders in thinly settled parts would come again and again.
+/// Least number of words to choose those from; ladders in thinly settled parts would come again and again.
 const NEAR_MIN: usize = 15;
 
 /// Some word is as far from the first as wanted.

@@ -22,7 +22,7 @@ use palestra_environment::verifier::Judgement;
 use palestra_environment::verifier::final_answer::extract;
 use palestra_environment::{Input, Reaction};
 
-/// Who may have to cross: one word each.
+/// Names of passengers: one word each.
 const NAMES: [&str; 56] = [
     "alpaca", "badger", "bear", "beaver", "boar", "camel", "cat", "cobra", "cow", "coyote", "crane", "crow", "deer",
     "dingo", "dog", "donkey", "eagle", "falcon", "ferret", "fox", "frog", "goat", "goose", "hamster", "hare", "hawk",
@@ -61,7 +61,7 @@ pub(super) struct Instance {
     passengers: Vec<Passenger>,
     /// Passengers in the boat beside the ferryman.
     seats: u32,
-    /// What they may weigh together, in kilograms.
+    /// Largest load, in kilograms.
     load_max: u32,
     /// Pairs that may not be on a bank without the ferryman, as places in the list of passengers.
     apart: Vec<(usize, usize)>,
@@ -70,7 +70,7 @@ pub(super) struct Instance {
     plan: Vec<Vec<String>>,
 }
 
-/// Who stands where.
+/// Banks of all passengers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Progress {

@@ -18,7 +18,7 @@ const LARGE_PRIME: i64 = 2_147_483_647;
 /// Sequences with larger terms are left out.
 const TERM_MAX: i64 = 1_000_000_000;
 
-/// What remainders may be taken by.
+/// Moduli of remainders.
 const MODULI: [i64; 12] = [101, 127, 149, 173, 197, 223, 251, 277, 307, 331, 353, 379];
 
 /// Sequences that take turns and unknown numbers in each, from easy to hard.
@@ -34,7 +34,7 @@ static UNIQUE: Requirement = Requirement::new("unique", "the terms that are show
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SequenceCompletion;
 
-/// What a term is made of.
+/// Part of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Feature {
@@ -81,14 +81,14 @@ impl Feature {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Instance {
-    /// What a term is a sum of multiples of.
+    /// Features of which a term sums multiples.
     features: Vec<Feature>,
     /// A prime: terms are remainders by it.
     modulus: Option<i64>,
-    /// How many sequences take turns.
+    /// Number of interleaved sequences.
     sequences: usize,
     terms: Vec<i64>,
-    /// What comes next.
+    /// The next terms.
     next: Vec<i64>,
 }
 
@@ -238,7 +238,7 @@ struct Sequence<'a> {
     terms: Vec<i64>,
 }
 
-/// What solving for the coefficients came to.
+/// Result of solving for the coefficients.
 struct Elimination {
     rank: usize,
     multiplications: u32,

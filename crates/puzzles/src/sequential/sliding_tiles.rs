@@ -41,7 +41,7 @@ pub(super) struct Instance {
     tiles: Vec<u8>,
 }
 
-/// How the board is.
+/// State of the board.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Progress {

@@ -41,7 +41,7 @@ struct Config {
 nix::ioctl_none_bad!(loop_ctl_get_free, 0x4c82);
 nix::ioctl_write_ptr_bad!(loop_configure, 0x4c0a, Config);
 
-/// Whether there are loop devices.
+/// Checks that there are loop devices.
 pub(super) fn probe() -> Result<(), String> {
     control().map(|_| ())
 }

@@ -15,7 +15,7 @@ const PLACES: [&str; 5] = ["/mnt", "/srv", "/media", "/opt", "/tmp"];
 /// Files of shared memory.
 const SHARED_FILES: u64 = 4_096;
 
-/// What was mounted.
+/// Mounted layers.
 pub(super) struct Layers {
     /// Where the root file system is.
     pub(super) merged: PathBuf,

@@ -11,7 +11,7 @@ use nix::libc;
 use super::privilege;
 use crate::wire::User;
 
-/// What a child exits with that became no command.
+/// Exit code of a child that became no command.
 pub(crate) const NOT_STARTED: i32 = 127;
 
 /// Where a start can fail.
@@ -39,7 +39,7 @@ impl Step {
 
 /// Everything that the child needs, ready to be handed to the kernel.
 pub(crate) struct Plan {
-    pub(super) ends: [RawFd; 3],
+    pub(super) io: [RawFd; 3],
     pub(super) terminal: bool,
     pub(super) folder: CString,
     pub(super) programs: Vec<CString>,
@@ -101,7 +101,7 @@ fn prepare(plan: &Plan) -> Result<(), (Step, Errno)> {
     // SAFETY: calls of the kernel with numbers, and with pointers into the plan, which outlives them.
     unsafe {
         let check = |result: libc::c_int, step: Step| Errno::result(result).map(drop).map_err(|errno| (step, errno));
-        for (end, number) in plan.ends.into_iter().zip(0..) {
+        for (end, number) in plan.io.into_iter().zip(0..) {
             check(libc::dup2(end, number), Step::Streams)?;
         }
         check(libc::setsid(), Step::Streams)?;

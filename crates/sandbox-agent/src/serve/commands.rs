@@ -16,10 +16,10 @@ use super::child::NOT_STARTED;
 use super::failure::Failure;
 use super::keeper::{self, REPORT_BYTES, Report};
 use super::outbox::Outbox;
-use super::place;
+use super::paths;
 use super::processes::{Ended, signal_all, signal_group};
-use super::programs::Starter;
-use super::spawn::{self, Ends, Started};
+use super::programs::ProgramLauncher;
+use super::spawn::{self, CommandIo, Started};
 use super::watcher::Watch;
 use crate::wire::{Event, Exec, Exited, Kind, Rlimits, User};
 
@@ -28,20 +28,20 @@ const READ_BYTES: usize = 64 * 1024;
 const TAIL_BYTES_MAX: usize = 64 * 1024;
 /// Keys that wait until the program on a terminal reads; more are lost, as on a real one.
 const KEYS_BYTES_MAX: usize = 64 * 1024;
-/// How long the last output on a terminal may take to arrive once its command ended.
+/// Time that the last output on a terminal may take to arrive once its command ended.
 const LAST_OUTPUT_MAX: Duration = Duration::from_millis(200);
-/// How long a command's end may take once it was killed, before whatever holds it up is killed too.
+/// Time that a command's end may take once it was killed, before whatever holds it up is killed too.
 const KILL_GRACE: Duration = Duration::from_secs(2);
 
-/// What the server decides about a command before it starts.
-pub(crate) struct Terms {
+/// Limits that the server sets for a command before it starts.
+pub(crate) struct CommandPolicy {
     pub(crate) exec: Exec,
     pub(crate) limits: Rlimits,
-    /// Who it runs as; `None` where there is one user only.
+    /// User that it runs as; `None` where there is one user only.
     pub(crate) user: Option<User>,
     pub(crate) output_bytes_max: u64,
-    /// What starts programs for it.
-    pub(crate) starter: Option<Starter>,
+    /// Launcher of programs for it.
+    pub(crate) launcher: Option<ProgramLauncher>,
     /// Where what is seen of it is noted; `None` where nobody watches.
     pub(crate) watch: Option<Watch>,
 }
@@ -58,11 +58,11 @@ pub(crate) struct Command {
     pub(crate) error: Channel,
     terminal: Option<Terminal>,
     ended: Option<(Ended, u64)>,
-    pub(crate) starter: Option<Starter>,
+    pub(crate) launcher: Option<ProgramLauncher>,
     watch: Option<Watch>,
 }
 
-/// What a command prints, on its way to the server.
+/// Output of a command, on its way to the server.
 pub(crate) struct Channel {
     file: Option<OwnedFd>,
     kind: Kind,
@@ -83,10 +83,10 @@ struct Terminal {
 
 impl Command {
     /// Starts a command that reads `input`.
-    pub(crate) fn start(stream: u32, mut terms: Terms, input: File) -> Result<Self, Failure> {
+    pub(crate) fn start(stream: u32, mut policy: CommandPolicy, input: File) -> Result<Self, Failure> {
         let exhausted = |errno: Errno| Failure::kernel(errno, "starting a command");
         let (output, output_end) = pipe2(OFlag::O_CLOEXEC).map_err(exhausted)?;
-        let (error, error_end) = if terms.exec.merge {
+        let (error, error_end) = if policy.exec.merge {
             (None, None)
         } else {
             let (error, end) = pipe2(OFlag::O_CLOEXEC).map_err(exhausted)?;
@@ -97,19 +97,24 @@ impl Command {
         if let Some(error) = &error {
             set_nonblocking(error).map_err(exhausted)?;
         }
-        let ends = Ends { input: input.into(), output: output_end, error: error_end, terminal: false };
-        if let Some(starter) = &mut terms.starter {
-            starter.keep_back([Some(&ends.output), ends.error.as_ref()])?;
+        let io = CommandIo { input: input.into(), output: output_end, error: error_end, terminal: false };
+        if let Some(launcher) = &mut policy.launcher {
+            launcher.keep_back([Some(&io.output), io.error.as_ref()])?;
         }
         let channels = (
-            Channel::new(Some(output), Kind::Output, terms.output_bytes_max),
-            Channel::new(error, Kind::Error, terms.output_bytes_max),
+            Channel::new(Some(output), Kind::Output, policy.output_bytes_max),
+            Channel::new(error, Kind::Error, policy.output_bytes_max),
         );
-        Self::run(stream, terms, &ends, channels, None)
+        Self::run(stream, policy, &io, channels, None)
     }
 
     /// Starts a command on a terminal of its own.
-    pub(crate) fn start_on_terminal(stream: u32, terms: Terms, rows: u16, columns: u16) -> Result<Self, Failure> {
+    pub(crate) fn start_on_terminal(
+        stream: u32,
+        policy: CommandPolicy,
+        rows: u16,
+        columns: u16,
+    ) -> Result<Self, Failure> {
         let exhausted = |errno: Errno| Failure::kernel(errno, "opening a terminal");
         let pair = openpty(Some(&size(rows, columns)), None).map_err(exhausted)?;
         for end in [&pair.master, &pair.slave] {
@@ -117,24 +122,24 @@ impl Command {
         }
         set_nonblocking(&pair.master).map_err(exhausted)?;
         // Programs open their terminal again by its name.
-        place::give(&pair.slave, "".as_ref(), terms.user).map_err(exhausted)?;
+        paths::give(&pair.slave, "".as_ref(), policy.user).map_err(exhausted)?;
         let output = pair.slave.try_clone().map_err(|error| Failure::io(&error, "opening a terminal"))?;
-        let ends = Ends { input: pair.slave, output, error: None, terminal: true };
+        let io = CommandIo { input: pair.slave, output, error: None, terminal: true };
         let channels = (Channel::new(Some(pair.master), Kind::Output, u64::MAX), Channel::new(None, Kind::Error, 0));
-        Self::run(stream, terms, &ends, channels, Some(Terminal { keys: VecDeque::new() }))
+        Self::run(stream, policy, &io, channels, Some(Terminal { keys: VecDeque::new() }))
     }
 
     fn run(
         stream: u32,
-        terms: Terms,
-        ends: &Ends,
+        policy: CommandPolicy,
+        io: &CommandIo,
         (output, error): (Channel, Channel),
         terminal: Option<Terminal>,
     ) -> Result<Self, Failure> {
         let (start, start_ns) = (Instant::now(), keeper::now_ns());
-        let started = spawn::start(&terms.exec, &terms.limits, terms.user, ends, terms.watch.as_ref())?;
-        let deadline = terms.exec.wall_ms.and_then(|wall| start.checked_add(Duration::from_millis(wall)));
-        let Terms { exec, starter, watch, .. } = terms;
+        let started = spawn::start(&policy.exec, &policy.limits, policy.user, io, policy.watch.as_ref())?;
+        let deadline = policy.exec.wall_ms.and_then(|wall| start.checked_add(Duration::from_millis(wall)));
+        let CommandPolicy { exec, launcher, watch, .. } = policy;
         let (timed_out, ended) = (false, None);
         Ok(Self {
             stream,
@@ -147,7 +152,7 @@ impl Command {
             error,
             terminal,
             ended,
-            starter,
+            launcher,
             watch,
         })
     }
@@ -175,7 +180,7 @@ impl Command {
     /// When to call [`Command::check_time`] again.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let deadline = self.deadline.filter(|_| self.ended.is_none());
-        let programs = self.starter.as_ref().and_then(Starter::next_deadline);
+        let programs = self.launcher.as_ref().and_then(ProgramLauncher::next_deadline);
         [deadline, self.output.until, programs].into_iter().flatten().min()
     }
 
@@ -194,8 +199,8 @@ impl Command {
             self.deadline = now.checked_add(KILL_GRACE);
         }
         self.output.give_up(now, has_room);
-        if let Some(starter) = &mut self.starter {
-            starter.check_time(now);
+        if let Some(launcher) = &mut self.launcher {
+            launcher.check_time(now);
         }
     }
 
@@ -218,14 +223,14 @@ impl Command {
         let terminal = self.terminal.is_some();
         self.output.drain(terminal);
         self.error.drain(false);
-        if let Some(starter) = &mut self.starter {
-            starter.close();
+        if let Some(launcher) = &mut self.launcher {
+            launcher.close();
         }
     }
 
-    /// Whether there is nothing more to come.
+    /// True if there is nothing more to come.
     pub(crate) fn is_over(&self) -> bool {
-        let programs_are_gone = self.starter.as_ref().is_none_or(Starter::is_over);
+        let programs_are_gone = self.launcher.as_ref().is_none_or(ProgramLauncher::is_over);
         self.ended.is_some() && self.output.file.is_none() && self.error.file.is_none() && programs_are_gone
     }
 
@@ -293,7 +298,7 @@ impl Channel {
         Self { file, kind, head_left, tail: VecDeque::new(), omitted: 0, rest: None, until: None }
     }
 
-    /// What to poll: nothing while the server has not taken what came before.
+    /// Descriptor to poll: nothing while the server has not taken what came before.
     pub(crate) fn wants(&self, has_room: bool) -> Option<BorrowedFd<'_>> {
         self.file.as_ref().filter(|_| has_room || self.head_left == 0).map(AsFd::as_fd)
     }

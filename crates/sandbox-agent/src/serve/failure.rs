@@ -1,4 +1,4 @@
-//! Why a request is not carried out.
+//! Errors of requests.
 
 use std::fmt::{self, Display, Formatter};
 use std::io;
@@ -33,7 +33,7 @@ impl Failure {
         Self::new(FailureCode::TooLarge, detail)
     }
 
-    /// What the kernel said about `what`.
+    /// Failure of a system call in `what`.
     pub(crate) fn kernel(errno: Errno, what: impl Display) -> Self {
         let code = match errno {
             Errno::ENOENT => FailureCode::NotFound,

@@ -13,7 +13,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::failure::Failure;
 use super::outbox::Outbox;
-use super::place::{self, Owner};
+use super::paths::{self, Owner};
 use crate::wire::{Entry, EntryKind, FailureCode};
 
 const PIECE_BYTES: usize = 64 * 1024;
@@ -23,8 +23,8 @@ const NAMES_MAX: u32 = 100;
 /// Writes a regular file beside `path`, then puts it there in one step.
 pub(crate) fn write(path: &str, mode: u32, owner: Owner, mut input: impl Read) -> Result<(), Failure> {
     let fail = |errno: Errno| Failure::kernel(errno, path);
-    let (folder, name) = place::parent(path, Some(owner))?;
-    match place::stat(&folder, name).map_err(fail)?.as_ref().map(place::kind) {
+    let (folder, name) = paths::parent(path, Some(owner))?;
+    match paths::stat(&folder, name).map_err(fail)?.as_ref().map(paths::kind) {
         Some(EntryKind::Link) => return Err(Failure::wrong_kind(format!("{path} is a link"))),
         Some(EntryKind::Folder) => return Err(Failure::wrong_kind(format!("{path} is a folder"))),
         Some(EntryKind::File | EntryKind::Other) | None => {}
@@ -32,7 +32,7 @@ pub(crate) fn write(path: &str, mode: u32, owner: Owner, mut input: impl Read) -
     let (mut file, new) = create_beside(&folder).map_err(fail)?;
     let written = io::copy(&mut input, &mut file)
         .map_err(|error| Failure::io(&error, path))
-        .and_then(|_| place::give(&file, "".as_ref(), owner).map_err(fail))
+        .and_then(|_| paths::give(&file, "".as_ref(), owner).map_err(fail))
         .and_then(|()| fchmod(&file, Mode::from_bits_truncate(mode & 0o7777)).map_err(fail))
         .and_then(|()| renameat(&folder, new.as_os_str(), &folder, name).map_err(fail));
     if written.is_err() {
@@ -59,15 +59,15 @@ fn create_beside(folder: impl AsFd) -> Result<(File, OsString), Errno> {
 
 /// Sends a regular file.
 pub(crate) fn read(path: &str, bytes_max: u64, stream: u32, outbox: &Outbox) -> Result<(), Failure> {
-    let (folder, name) = place::parent(path, None)?;
-    let expected = place::stat(&folder, name).map_err(|errno| Failure::kernel(errno, path))?;
+    let (folder, name) = paths::parent(path, None)?;
+    let expected = paths::stat(&folder, name).map_err(|errno| Failure::kernel(errno, path))?;
     let expected = expected.ok_or_else(|| Failure::new(FailureCode::NotFound, format!("{path}: nothing is there")))?;
     let (file, stat) = open_regular(&folder, name, &expected).map_err(|errno| match errno {
         Errno::ELOOP => Failure::wrong_kind(format!("{path} is no regular file")),
         errno => Failure::kernel(errno, path),
     })?;
     let too_large = || Failure::too_large(format!("{path} is longer than {bytes_max} bytes"));
-    if place::size(&stat) > bytes_max {
+    if paths::size(&stat) > bytes_max {
         return Err(too_large());
     }
     // It may grow meanwhile, so one byte more than allowed is asked for.
@@ -93,29 +93,29 @@ pub(crate) fn open_regular(
     name: impl AsRef<std::ffi::OsStr>,
     expected: &FileStat,
 ) -> Result<(std::os::fd::OwnedFd, FileStat), Errno> {
-    if place::kind(expected) != EntryKind::File {
+    if paths::kind(expected) != EntryKind::File {
         return Err(Errno::ELOOP);
     }
-    let file = place::open(folder, name, OFlag::O_RDONLY)?;
+    let file = paths::open(folder, name, OFlag::O_RDONLY)?;
     let stat = fstat(&file)?;
     let same = (stat.st_dev, stat.st_ino) == (expected.st_dev, expected.st_ino);
-    if same && place::kind(&stat) == EntryKind::File { Ok((file, stat)) } else { Err(Errno::ELOOP) }
+    if same && paths::kind(&stat) == EntryKind::File { Ok((file, stat)) } else { Err(Errno::ELOOP) }
 }
 
-/// What stands at a path. Behind a link nothing does.
+/// Entry at a path. Behind a link nothing does.
 pub(crate) fn stat(path: &str) -> Result<Option<Entry>, Failure> {
-    let names = place::absolute(path)?;
+    let names = paths::absolute(path)?;
     let Some((name, folders)) = names.split_last() else {
-        let root = fstat(place::root()?).map_err(|errno| Failure::kernel(errno, path))?;
-        return Ok(Some(place::entry(&root)));
+        let root = fstat(paths::root()?).map_err(|errno| Failure::kernel(errno, path))?;
+        return Ok(Some(paths::entry(&root)));
     };
-    let folder = match place::descend(place::root()?, folders, None) {
+    let folder = match paths::descend(paths::root()?, folders, None) {
         Ok(folder) => folder,
         Err(failure) if matches!(failure.code, FailureCode::NotFound | FailureCode::WrongKind) => return Ok(None),
         Err(failure) => return Err(failure),
     };
-    let stat = place::stat(&folder, name).map_err(|errno| Failure::kernel(errno, path))?;
-    Ok(stat.as_ref().map(place::entry))
+    let stat = paths::stat(&folder, name).map_err(|errno| Failure::kernel(errno, path))?;
+    Ok(stat.as_ref().map(paths::entry))
 }
 
 /// Sends all that is written, in pieces.

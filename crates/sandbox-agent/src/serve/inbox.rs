@@ -9,7 +9,7 @@ use crate::wire::{HEADER_BYTES, Header};
 
 const READ_BYTES: usize = 64 * 1024;
 
-/// What was read and makes no whole frame yet: at most one frame and one read.
+/// Bytes of an incomplete frame: at most one frame and one read.
 #[derive(Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
@@ -43,7 +43,7 @@ impl Inbox {
         }
     }
 
-    /// Whether [`Inbox::next`] has something to say.
+    /// True if [`Inbox::next`] has something to say.
     pub(crate) fn has_next(&self) -> bool {
         let rest = &self.bytes[self.taken..];
         let Some((header, rest)) = rest.split_first_chunk::<HEADER_BYTES>() else { return false };

@@ -23,37 +23,37 @@ const STACK_BYTES: usize = 2 * 1024 * 1024;
 pub(crate) struct Job {
     pub(crate) stream: u32,
     pub(crate) request: Request,
-    /// What it takes, for a request that takes data.
+    /// Input of a request that takes data.
     pub(crate) input: Option<File>,
 }
 
-/// What jobs work with.
-pub(crate) struct Desk {
+/// Resources of jobs.
+pub(crate) struct JobContext {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) layers: Layers,
-    /// Whether files can be given to other users.
+    /// True if files can be given to other users.
     pub(crate) owners: bool,
 }
 
 /// Threads that take jobs. One is there from the start: where a command has used up all processes, there would be no other.
-pub(crate) struct Crew {
+pub(crate) struct JobThreads {
     jobs: Sender<Job>,
     taking: Arc<Mutex<Receiver<Job>>>,
     /// Threads less jobs.
     free: Arc<AtomicIsize>,
     threads: usize,
-    desk: Arc<Desk>,
+    context: Arc<JobContext>,
 }
 
-impl Crew {
+impl JobThreads {
     /// # Errors
     /// When no thread can be started.
-    pub(crate) fn new(desk: Desk) -> io::Result<Self> {
+    pub(crate) fn new(context: JobContext) -> io::Result<Self> {
         let (jobs, taking) = channel();
         let taking = Arc::new(Mutex::new(taking));
-        let mut crew = Self { jobs, taking, free: Arc::default(), threads: 0, desk: Arc::new(desk) };
-        crew.hire()?;
-        Ok(crew)
+        let mut threads = Self { jobs, taking, free: Arc::default(), threads: 0, context: Arc::new(context) };
+        threads.hire()?;
+        Ok(threads)
     }
 
     /// Takes on a job, which answers on its stream.
@@ -76,16 +76,16 @@ impl Crew {
     }
 
     fn hire(&mut self) -> io::Result<()> {
-        let (taking, free, desk) = (Arc::clone(&self.taking), Arc::clone(&self.free), Arc::clone(&self.desk));
+        let (taking, free, context) = (Arc::clone(&self.taking), Arc::clone(&self.free), Arc::clone(&self.context));
         thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
             loop {
                 let job = taking.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok(job) = job else { return };
                 let stream = job.stream;
-                let event = desk.carry_out(job).unwrap_or_else(Failure::event);
+                let event = context.carry_out(job).unwrap_or_else(Failure::event);
                 // Free before the answer, so that whoever has the answer finds a thread.
                 free.fetch_add(1, Ordering::AcqRel);
-                desk.outbox.send_event(stream, &event);
+                context.outbox.send_event(stream, &event);
             }
         })?;
         self.free.fetch_add(1, Ordering::AcqRel);
@@ -94,7 +94,7 @@ impl Crew {
     }
 }
 
-impl Desk {
+impl JobContext {
     fn carry_out(&self, job: Job) -> Result<Event, Failure> {
         let Job { stream, request, input } = job;
         let outbox = &*self.outbox;

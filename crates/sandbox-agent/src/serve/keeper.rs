@@ -21,7 +21,7 @@ pub(crate) const REPORT_BYTES: usize = size_of::<Report>();
 const LOOKS_MAX: u32 = 3_000;
 const LIST_BYTES: usize = 64 * 1024;
 
-/// How the command ended, from the keeper to the agent.
+/// End of the command, from the keeper to the agent.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Report {

@@ -1,4 +1,4 @@
-//! What differs from the image: the overlay's upper layer beside its lower ones.
+//! Differences from the image: the overlay's upper layer beside its lower ones.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::file::Sender;
 use super::outbox::Outbox;
 use super::pack::{DEPTH_MAX, Packer, below, fail, paths_too_long, too_deep};
-use super::place;
+use super::paths;
 use crate::wire::{Change, ChangeKind, ENTRY_BYTES, EntryKind, Event, PATHS_BYTES_MAX};
 
 /// Names in the root that are the sandbox's own making: what is mounted there.
@@ -65,19 +65,19 @@ pub(crate) fn delta(
     stream: u32,
     outbox: &Outbox,
 ) -> Result<Event, Failure> {
-    let except = except.iter().map(|path| Ok(place::absolute(path)?.join(OsStr::new("/"))));
+    let except = except.iter().map(|path| Ok(paths::absolute(path)?.join(OsStr::new("/"))));
     let except = except.collect::<Result<_, Failure>>()?;
     let mut delta = Delta { packer: Packer::new(bytes_max, entries_max, stream, outbox), except };
     walk(layers, &mut delta)?;
     delta.packer.finish()
 }
 
-/// What is done with each difference. Paths have no slash in front.
+/// Handler of each difference. Paths have no slash in front.
 trait Visitor {
     /// The names of a folder of the upper layer.
     fn list(&self, folder: &OwnedFd, path: &[u8]) -> Result<Vec<OsString>, Failure>;
 
-    /// Whether to leave a path out with all that is below.
+    /// True if a path is left out, with all that is below it.
     fn skips(&mut self, path: &[u8]) -> bool;
 
     fn deleted(&mut self, parent: &[u8], name: &OsStr) -> Result<(), Failure>;
@@ -106,7 +106,7 @@ struct At<'a> {
 
 fn walk(layers: &Layers, visitor: &mut impl Visitor) -> Result<(), Failure> {
     let upper = layers.upper.as_ref().ok_or_else(|| Failure::invalid("this sandbox has no overlay to compare"))?;
-    let again = |folder: &OwnedFd| place::open(folder, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY);
+    let again = |folder: &OwnedFd| paths::open(folder, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY);
     let image = layers.lower.iter().map(again).collect::<Result<Vec<_>, _>>().map_err(|errno| fail(errno, b""))?;
     walk_folder(&again(upper).map_err(|errno| fail(errno, b""))?, &image, false, b"", 0, visitor)
 }
@@ -130,7 +130,7 @@ fn walk_folder(
             continue;
         }
         // What goes away meanwhile differs no more.
-        let Some(stat) = place::stat(folder, name).map_err(|errno| fail(errno, &path))? else { continue };
+        let Some(stat) = paths::stat(folder, name).map_err(|errno| fail(errno, &path))? else { continue };
         let before = find(image, name).map_err(|errno| fail(errno, &path))?;
         let at = At { parent: folder, name, path: &path };
         walk_name(&at, &stat, before, replaced, depth, visitor)?;
@@ -148,7 +148,7 @@ fn walk_folder(
 fn walk_name(
     at: &At<'_>,
     stat: &FileStat,
-    before: Option<Before>,
+    before: Option<ImageEntry>,
     parent_replaced: bool,
     depth: usize,
     visitor: &mut impl Visitor,
@@ -162,13 +162,13 @@ fn walk_name(
         };
     }
     let change = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-    if place::kind(stat) != EntryKind::Folder {
+    if paths::kind(stat) != EntryKind::Folder {
         let at = At { parent: at.parent, name: at.name, path: at.path };
         return visitor.single(at, stat, change);
     }
-    let folder = place::open(at.parent, at.name, OFlag::O_RDONLY | OFlag::O_DIRECTORY).map_err(failed)?;
+    let folder = paths::open(at.parent, at.name, OFlag::O_RDONLY | OFlag::O_DIRECTORY).map_err(failed)?;
     let (folders, replaced, change) = match before {
-        Some(Before { stat: old, folders }) if !folders.is_empty() => {
+        Some(ImageEntry { stat: old, folders }) if !folders.is_empty() => {
             let replaced = parent_replaced || is_opaque(&folder).map_err(failed)?;
             let same = (old.st_mode, old.st_uid, old.st_gid) == (stat.st_mode, stat.st_uid, stat.st_gid);
             (folders, replaced, (replaced || !same).then_some(ChangeKind::Modified))
@@ -179,30 +179,30 @@ fn walk_name(
     walk_folder(&folder, &folders, replaced, at.path, depth + 1, visitor)
 }
 
-/// What the image has at a path.
-struct Before {
+/// Entry of the image at a path.
+struct ImageEntry {
     stat: FileStat,
     /// The folders there, topmost first; none where it is no folder.
     folders: Vec<OwnedFd>,
 }
 
-/// What a folder of the image, given by layers, has under a name.
-fn find(layers: &[OwnedFd], name: &OsStr) -> Result<Option<Before>, Errno> {
-    let mut found: Option<Before> = None;
+/// Finds the entry of a name in a folder of the image, given by layers.
+fn find(layers: &[OwnedFd], name: &OsStr) -> Result<Option<ImageEntry>, Errno> {
+    let mut found: Option<ImageEntry> = None;
     for layer in layers {
-        let Some(stat) = place::stat(layer, name)? else { continue };
+        let Some(stat) = paths::stat(layer, name)? else { continue };
         if is_whiteout(layer, name, &stat)? {
             break;
         }
-        let is_folder = place::kind(&stat) == EntryKind::Folder;
+        let is_folder = paths::kind(&stat) == EntryKind::Folder;
         if !is_folder && found.is_some() {
             break;
         }
-        let found = found.get_or_insert(Before { stat, folders: Vec::new() });
+        let found = found.get_or_insert(ImageEntry { stat, folders: Vec::new() });
         if !is_folder {
             break;
         }
-        let folder = place::open(layer, name, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
+        let folder = paths::open(layer, name, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
         let last = is_opaque(&folder)?;
         found.folders.push(folder);
         if last {
@@ -248,15 +248,15 @@ fn is_opaque(folder: &OwnedFd) -> Result<bool, Errno> {
     }
 }
 
-/// Whether something stands for a deleted name: a device numbered 0, or an empty file that says so.
+/// Checks whether something stands for a deleted name: a device numbered 0, or an empty file that says so.
 fn is_whiteout(parent: &OwnedFd, name: &OsStr, stat: &FileStat) -> Result<bool, Errno> {
-    if place::is_whiteout_device(stat) {
+    if paths::is_whiteout_device(stat) {
         return Ok(true);
     }
-    if place::kind(stat) != EntryKind::File || stat.st_size != 0 {
+    if paths::kind(stat) != EntryKind::File || stat.st_size != 0 {
         return Ok(false);
     }
-    let file = match place::open(parent, name, OFlag::O_RDONLY) {
+    let file = match paths::open(parent, name, OFlag::O_RDONLY) {
         Ok(file) => file,
         Err(Errno::ENOENT) => return Ok(false),
         Err(errno) => return Err(errno),
@@ -283,7 +283,7 @@ impl List {
         let path = format!("/{}", String::from_utf8_lossy(path));
         let left = self.paths_left.checked_sub(path.len() as u64);
         self.paths_left = left.ok_or_else(|| Failure::too_large(paths_too_long()))?;
-        self.changes.push(Change { path, change, entry: stat.map(place::entry) });
+        self.changes.push(Change { path, change, entry: stat.map(paths::entry) });
         Ok(())
     }
 }
@@ -291,7 +291,7 @@ impl List {
 impl Visitor for List {
     fn list(&self, folder: &OwnedFd, path: &[u8]) -> Result<Vec<OsString>, Failure> {
         // Folders that only lead to changes do not count, so the bound on one folder's names is what keeps memory bounded.
-        let names = place::list(folder, self.entries_max).map_err(|errno| fail(errno, path))?;
+        let names = paths::list(folder, self.entries_max).map_err(|errno| fail(errno, path))?;
         names.ok_or_else(|| Failure::too_large("more changes than allowed"))
     }
 

@@ -10,7 +10,7 @@ mod keeper;
 mod layers;
 mod outbox;
 mod pack;
-mod place;
+mod paths;
 mod privilege;
 mod processes;
 mod programs;
@@ -30,7 +30,7 @@ use nix::unistd::getpid;
 /// The folders that an overlay is made of, for those who list what differs from the image.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
-    /// What was changed; `None` where there is no overlay.
+    /// Changes; `None` where there is no overlay.
     pub(crate) upper: Option<OwnedFd>,
     /// The image, topmost first.
     pub(crate) lower: Vec<OwnedFd>,

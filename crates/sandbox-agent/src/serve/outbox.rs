@@ -54,18 +54,18 @@ impl Outbox {
         self.lock().put(stream, kind, bytes);
     }
 
-    /// How many bytes wait.
+    /// Number of bytes that wait.
     #[cfg(test)]
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.lock().bytes.len()
     }
 
-    /// Whether there is room for what commands print.
+    /// True if there is room for what commands print.
     pub(crate) fn has_room(&self) -> bool {
         self.lock().bytes.len() < COMMANDS_BYTES_MAX
     }
 
-    /// Whether there is room for the answers to more requests.
+    /// True if there is room for the answers to more requests.
     pub(crate) fn has_room_for_answers(&self) -> bool {
         self.lock().bytes.len() < REQUESTS_BYTES_MAX
     }

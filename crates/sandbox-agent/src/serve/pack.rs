@@ -14,15 +14,15 @@ use tar::{EntryType, Header};
 use super::failure::Failure;
 use super::file::{Sender, open_regular};
 use super::outbox::Outbox;
-use super::place;
+use super::paths;
 use crate::wire::{ARCHIVE_SPARE_BYTES, ENTRY_BYTES, EntryKind, Event, FailureCode, PATHS_BYTES_MAX};
 
-/// How deep folders may lie in each other.
+/// Largest depth of nested folders.
 pub(crate) const DEPTH_MAX: usize = 256;
 /// Most paths that are told to be left out, and most bytes of them.
 const LEFT_OUT_MAX: usize = 100;
 const LEFT_OUT_BYTES_MAX: usize = 24 * 1024;
-/// What a name or link target of a header holds.
+/// Bytes of a name or link target that a header holds.
 const SHORT_BYTES_MAX: usize = 100;
 const BLOCK_BYTES: u64 = 512;
 
@@ -36,12 +36,12 @@ pub(crate) fn pack(
 ) -> Result<Event, Failure> {
     let mut packer = Packer::new(bytes_max, entries_max, stream, outbox);
     for path in paths {
-        let names = place::absolute(path)?;
+        let names = paths::absolute(path)?;
         if names.is_empty() {
             return Err(Failure::invalid("the root cannot be packed"));
         }
         let packed = names.join(OsStr::new("/")).into_vec();
-        match place::parent(path, None) {
+        match paths::parent(path, None) {
             Ok((folder, name)) => packer.tree(&folder, name, &packed, 0)?,
             Err(failure) if failure.code == FailureCode::NotFound => {}
             // A link on the way must not keep the other paths from being packed.
@@ -83,20 +83,20 @@ impl<'a> Packer<'a> {
 
     /// Packs what stands at a name and all that is below; what vanishes meanwhile is left out.
     fn tree(&mut self, parent: &OwnedFd, name: &OsStr, path: &[u8], depth: usize) -> Result<(), Failure> {
-        let Some(stat) = place::stat(parent, name).map_err(|errno| fail(errno, path))? else { return Ok(()) };
-        if place::kind(&stat) != EntryKind::Folder {
+        let Some(stat) = paths::stat(parent, name).map_err(|errno| fail(errno, path))? else { return Ok(()) };
+        if paths::kind(&stat) != EntryKind::Folder {
             return self.single(parent, name, path, &stat);
         }
         if depth >= DEPTH_MAX {
             return Err(too_deep(path));
         }
-        let folder = match place::open(parent, name, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
+        let folder = match paths::open(parent, name, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
             Ok(folder) => folder,
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Ok(()),
             Err(errno) => return Err(fail(errno, path)),
         };
         let stat = fstat(&folder).map_err(|errno| fail(errno, path))?;
-        if place::is_kernel_file(&folder).map_err(|errno| fail(errno, path))? {
+        if paths::is_kernel_file(&folder).map_err(|errno| fail(errno, path))? {
             self.leave_out(path);
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl<'a> Packer<'a> {
 
     /// The names of a folder, which must be few enough for what is still allowed.
     pub(crate) fn list(&self, folder: impl AsFd, path: &[u8]) -> Result<Vec<OsString>, Failure> {
-        let names = place::list(folder, self.entries_left).map_err(|errno| fail(errno, path))?;
+        let names = paths::list(folder, self.entries_left).map_err(|errno| fail(errno, path))?;
         names.ok_or_else(|| Failure::too_large("more entries than allowed"))
     }
 
@@ -126,7 +126,7 @@ impl<'a> Packer<'a> {
         path: &[u8],
         stat: &FileStat,
     ) -> Result<(), Failure> {
-        match place::kind(stat) {
+        match paths::kind(stat) {
             EntryKind::File => match open_regular(parent, name, stat) {
                 Ok((file, stat)) => self.file(file, path, &stat),
                 // It is gone, or became something else that was not asked for.
@@ -167,7 +167,7 @@ impl<'a> Packer<'a> {
     }
 
     fn file(&mut self, file: OwnedFd, path: &[u8], stat: &FileStat) -> Result<(), Failure> {
-        let size = place::size(stat);
+        let size = paths::size(stat);
         self.bytes_left = self
             .bytes_left
             .checked_sub(size)

@@ -1,5 +1,5 @@
-//! What the agent may still do once commands run beside it: change owners, step over permissions and signal, as a user that no
-//! command has; nothing that commands could take over.
+//! Privileges that the agent keeps once commands run beside it: change owners, step over permissions and signal, as a user
+//! that no command has; nothing that commands could take over.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ const SIGNALS_MAX: u64 = 512;
 /// hardly any program uses them.
 const QUEUES_BYTES_MAX: u64 = 0;
 
-/// What the agent may take up again in a copy of itself that watches a command; it holds it unused.
+/// Privileges that the agent may take up again in a copy of itself that watches a command; it holds it unused.
 const ASIDE: u32 = 1 << CAP_SYS_PTRACE;
 
 /// All that the agent uses.
@@ -135,7 +135,7 @@ pub(crate) fn drop_capabilities() -> Result<(), Errno> {
     set_capabilities(&[CapabilityWord::default(); 2])
 }
 
-/// Whether an id of this namespace stands for one of the host.
+/// True if an id of this namespace stands for one of the host.
 fn is_mapped(kind: &str, id: u32) -> bool {
     let map = fs::read_to_string(format!("/proc/self/{kind}_map")).unwrap_or_default();
     map.lines().any(|line| {

@@ -56,7 +56,7 @@ pub(crate) fn freeze() -> Result<(), String> {
     }
 }
 
-/// How many there are, zombies included: they take up places too.
+/// Number of processes, zombies included: they take up places too.
 pub(crate) fn count() -> u64 {
     processes().count() as u64
 }
@@ -68,7 +68,7 @@ pub(crate) struct Reaped {
     pub(crate) ended: Ended,
 }
 
-/// How a process ended and what it used.
+/// End of a process, with its resource usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Ended {
@@ -93,7 +93,7 @@ pub(crate) fn reap() -> Result<Option<Reaped>, Errno> {
     Ok(Some(Reaped { pid, ended: Ended::new(status, &usage) }))
 }
 
-/// What there is after some children were collected.
+/// State after some children were collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Children {
     /// None.
@@ -125,7 +125,7 @@ pub(crate) fn collect(
 }
 
 impl Ended {
-    /// From what `wait4` tells.
+    /// The end as `wait4` reports it.
     pub(crate) fn new(status: i32, usage: &libc::rusage) -> Self {
         let micros = |time: libc::timeval| {
             u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
@@ -138,8 +138,8 @@ impl Ended {
     }
 }
 
-/// How often each thread was given or gave up the processor, by id; `None` where one is not stopped. A process whose first thread
-/// ended looks like a zombie though others may run, so that every thread counts.
+/// Number of times that each thread was given or gave up the processor, by id; `None` where one is not stopped. A process whose
+/// first thread ended looks like a zombie though others may run, so that every thread counts.
 fn stopped_threads() -> Option<BTreeMap<OsString, u64>> {
     let threads = processes().flat_map(|process| fs::read_dir(process.join("task")).into_iter().flatten().flatten());
     let mut found = BTreeMap::new();

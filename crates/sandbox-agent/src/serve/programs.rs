@@ -20,7 +20,7 @@ use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 
 use self::call::{Call, Shared};
 use super::failure::Failure;
-use super::place::{self, Owner};
+use super::paths::{self, Owner};
 use super::processes::Reaped;
 use crate::handover::{PROGRAM, SOCKET};
 use crate::wire::{Programs, Rlimits};
@@ -29,11 +29,11 @@ use crate::wire::{Programs, Rlimits};
 const CALLS_MAX: usize = 256;
 /// Askers that wait.
 const WAITING_MAX: i32 = 128;
-/// How long the end of programs may take once their command ended, before their keepers are killed too.
+/// Time that the end of programs may take once their command ended, before their keepers are killed too.
 const KILL_GRACE: Duration = Duration::from_secs(4);
 
-/// What starts programs for one command.
-pub(crate) struct Starter {
+/// Launcher of programs for one command.
+pub(crate) struct ProgramLauncher {
     shared: Shared,
     asker: u32,
     /// Where the folder of the socket lies, its name there, and its path.
@@ -45,29 +45,29 @@ pub(crate) struct Starter {
     kill_by: Option<Instant>,
 }
 
-impl Starter {
+impl ProgramLauncher {
     /// Makes the folder with the socket and the program that asks over it, for `asker` alone; `None` where there is one user only.
     pub(crate) fn open(stream: u32, programs: Programs, limits: Rlimits, asker: Owner) -> Result<Self, Failure> {
-        let parent = place::descend(place::root()?, &place::absolute(&programs.place)?, Some(asker))?;
-        place::refuse_kernel_files(&parent)?;
+        let parent = paths::descend(paths::root()?, &paths::absolute(&programs.place)?, Some(asker))?;
+        paths::refuse_kernel_files(&parent)?;
         let name = format!("starter-{stream}");
         let path = format!("{}/{name}", programs.place.trim_end_matches('/'));
         let user = asker.is_some().then_some(programs.user);
         let asker_uid = asker.map_or_else(|| geteuid().as_raw(), |asker| asker.uid);
         let shared = Shared { programs, limits, user, kept_back: Vec::new() };
-        let mut starter =
+        let mut launcher =
             Self { shared, asker: asker_uid, parent, name, path, listener: None, calls: Vec::new(), kill_by: None };
-        starter.furnish(asker)?;
-        Ok(starter)
+        launcher.furnish(asker)?;
+        Ok(launcher)
     }
 
     fn furnish(&mut self, owner: Owner) -> Result<(), Failure> {
         let failed = |errno: Errno| Failure::kernel(errno, "the place where programs are asked for");
-        let folder = place::make_folder(&self.parent, OsStr::new(&self.name), 0o700, owner).map_err(failed)?;
+        let folder = paths::make_folder(&self.parent, OsStr::new(&self.name), 0o700, owner).map_err(failed)?;
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mode = Mode::from_bits_truncate(0o500);
         let copy = nix::fcntl::openat(&folder, PROGRAM, flags, mode).map_err(failed)?;
-        place::give(&copy, OsStr::new(""), owner).map_err(failed)?;
+        paths::give(&copy, OsStr::new(""), owner).map_err(failed)?;
         let own = File::open("/proc/self/exe").map_err(|error| Failure::io(&error, "the agent's own program"))?;
         std::io::copy(&mut &own, &mut File::from(copy)).map_err(|error| Failure::io(&error, "the agent's copy"))?;
 
@@ -78,7 +78,7 @@ impl Starter {
         let at = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
         bind(listener.as_raw_fd(), &UnixAddr::new(at.as_str()).map_err(failed)?).map_err(failed)?;
         fchmodat(&folder, SOCKET, Mode::from_bits_truncate(0o600), FchmodatFlags::FollowSymlink).map_err(failed)?;
-        place::give(&folder, OsStr::new(SOCKET), owner).map_err(failed)?;
+        paths::give(&folder, OsStr::new(SOCKET), owner).map_err(failed)?;
         listen(&listener, Backlog::new(WAITING_MAX).map_err(failed)?).map_err(failed)?;
         self.listener = Some(listener);
         Ok(())
@@ -101,7 +101,7 @@ impl Starter {
         Ok(())
     }
 
-    /// What to wait for: that somebody asks, says more or hangs up.
+    /// Descriptors to wait for: that somebody asks, says more or hangs up.
     pub(crate) fn askers(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let clears = self.clears();
         let calls = self.calls.iter().filter(move |call| !clears || call.is_running()).filter_map(Call::link);
@@ -132,7 +132,7 @@ impl Starter {
         self.calls.retain(|call| !call.is_over());
     }
 
-    /// Whether a program that was given up is not gone yet.
+    /// True if a program that was given up is not gone yet.
     fn clears(&self) -> bool {
         self.calls.iter().any(Call::is_given_up)
     }
@@ -161,7 +161,7 @@ impl Starter {
     }
 
     fn clear_away(&self) {
-        if let Ok(folder) = place::open(&self.parent, &self.name, OFlag::O_PATH | OFlag::O_DIRECTORY) {
+        if let Ok(folder) = paths::open(&self.parent, &self.name, OFlag::O_PATH | OFlag::O_DIRECTORY) {
             for name in [PROGRAM, SOCKET] {
                 let _ = unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir);
             }
@@ -170,12 +170,12 @@ impl Starter {
         let _ = unlinkat(&self.parent, self.name.as_str(), UnlinkatFlags::RemoveDir);
     }
 
-    /// Whether the command ended and all programs did.
+    /// True if the command ended and all programs did.
     pub(crate) fn is_over(&self) -> bool {
         self.kill_by.is_some() && self.calls.is_empty()
     }
 
-    /// When to call [`Starter::check_time`] again.
+    /// When to call [`ProgramLauncher::check_time`] again.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.kill_by.filter(|_| !self.calls.is_empty())
     }
@@ -191,7 +191,7 @@ impl Starter {
     }
 }
 
-impl Drop for Starter {
+impl Drop for ProgramLauncher {
     /// A command that could not be started leaves nothing behind either.
     fn drop(&mut self) {
         if self.listener.is_some() {
@@ -200,7 +200,7 @@ impl Drop for Starter {
     }
 }
 
-/// Whether something open is a pipe that was kept back.
+/// True if something open is a pipe that was kept back.
 fn is_kept_back(file: &OwnedFd, kept_back: &[(u64, u64)]) -> bool {
     // What cannot be looked at is not handed on either.
     let Ok(stat) = fstat(file) else { return true };

@@ -19,13 +19,13 @@ use nix::sys::stat::{Mode, umask};
 use super::Layers;
 use super::commands::{Command, set_nonblocking};
 use super::inbox::Inbox;
-use super::jobs::Crew;
+use super::jobs::JobThreads;
 use super::outbox::Outbox;
 use super::processes::{self, Children, Reaped};
-use super::programs::Starter;
+use super::programs::ProgramLauncher;
 use crate::wire::{Event, Exec, Rlimits};
 
-/// How often the dead are counted while everything is being killed.
+/// Interval at which the dead are counted while everything is being killed.
 const KILL_LOOK_MS: u16 = 20;
 
 /// Serves until the server hangs up, or has sent no setup for so long, then kills everything.
@@ -52,7 +52,7 @@ struct Server {
     layers: Option<Layers>,
     /// When that request must have come.
     setup_by: Option<Instant>,
-    agreed: Option<Agreed>,
+    agreed: Option<AgreedSettings>,
     commands: Vec<Command>,
     /// Requests whose data is arriving.
     inputs: HashMap<u32, Input>,
@@ -67,12 +67,12 @@ struct Server {
     children: Children,
 }
 
-/// What was agreed at the start.
-struct Agreed {
+/// Settings agreed at the start.
+struct AgreedSettings {
     rlimits: Rlimits,
     output_bytes_max: u64,
     other_uid: bool,
-    crew: Crew,
+    threads: JobThreads,
     upper: Option<OwnedFd>,
 }
 
@@ -86,7 +86,7 @@ enum Input {
     Dropped,
 }
 
-/// What there is to wait for.
+/// Sources of events.
 #[derive(Clone, Copy)]
 enum Source {
     Server,
@@ -158,8 +158,8 @@ impl Server {
                 }
                 Source::Keys(index) => self.commands[index].type_keys(),
                 Source::Programs(index) => {
-                    if let Some(starter) = &mut self.commands[index].starter {
-                        starter.attend();
+                    if let Some(launcher) = &mut self.commands[index].launcher {
+                        launcher.attend();
                     }
                 }
                 Source::Sending | Source::Stuck => {}
@@ -206,7 +206,7 @@ impl Server {
             if let Some(file) = command.waiting_terminal() {
                 add(Source::Keys(index), file, PollFlags::POLLOUT);
             }
-            for asker in command.starter.iter().filter(|_| !self.frozen).flat_map(Starter::askers) {
+            for asker in command.launcher.iter().filter(|_| !self.frozen).flat_map(ProgramLauncher::askers) {
                 add(Source::Programs(index), asker, PollFlags::POLLIN);
             }
         }
@@ -219,7 +219,7 @@ impl Server {
         Ok(ready.map(|(_, source)| source).collect())
     }
 
-    /// How long there is nothing to do but to wait.
+    /// Time for which there is nothing to do but to wait.
     fn patience(&self) -> PollTimeout {
         // No signal tells again of children that ended before.
         if self.takes_requests() && self.inbox.has_next() || self.children == Children::Ended {
@@ -255,8 +255,8 @@ impl Server {
             if let Some(command) = commands.iter_mut().find(|command| command.pid() == Some(dead.pid)) {
                 command.end(dead.ended);
             } else {
-                commands.iter_mut().filter_map(|command| command.starter.as_mut()).for_each(|starter| {
-                    starter.take_note(dead);
+                commands.iter_mut().filter_map(|command| command.launcher.as_mut()).for_each(|launcher| {
+                    launcher.take_note(dead);
                 });
             }
             true
@@ -306,7 +306,7 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::jobs::Desk;
+    use crate::serve::jobs::JobContext;
     use crate::serve::processes::Ended;
     use crate::wire::Kind;
 
@@ -319,10 +319,10 @@ mod tests {
     fn a_request_is_answered_while_there_are_always_more_children_to_collect() {
         let mut server = Server::new(Layers::default(), None).expect("a server");
         server.reap = always_another;
-        let desk = Desk { outbox: Arc::clone(&server.outbox), layers: Layers::default(), owners: false };
-        let crew = Crew::new(desk).expect("a thread");
+        let context = JobContext { outbox: Arc::clone(&server.outbox), layers: Layers::default(), owners: false };
+        let threads = JobThreads::new(context).expect("a thread");
         let rlimits = Rlimits::default();
-        server.agreed = Some(Agreed { rlimits, output_bytes_max: 0, other_uid: false, crew, upper: None });
+        server.agreed = Some(AgreedSettings { rlimits, output_bytes_max: 0, other_uid: false, threads, upper: None });
         let mut answers = 0;
         for stream in 1..=3 {
             server.inbox.put(stream, Kind::Request, br#"{"op":"signal","target":9,"signal":99}"#);

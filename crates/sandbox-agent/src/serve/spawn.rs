@@ -22,13 +22,13 @@ use crate::wire::{Exec, FailureCode, Rlimits, User};
 /// Where programs are looked for when the environment does not say.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What a command is connected to.
-pub(crate) struct Ends {
+/// Descriptors that a command is connected to.
+pub(crate) struct CommandIo {
     pub(crate) input: OwnedFd,
     pub(crate) output: OwnedFd,
     /// Where standard output goes, if left out.
     pub(crate) error: Option<OwnedFd>,
-    /// Whether `input` is a terminal, which becomes the command's own.
+    /// True if `input` is a terminal, which becomes the command's own.
     pub(crate) terminal: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Why the command could not be started; `None` where it was. To be asked once the child ended.
+    /// Reason why the command could not be started; `None` where it was. To be asked once the child ended.
     pub(crate) fn trouble(&mut self, exec: &Exec) -> Option<Failure> {
         let mut record = [0; 8];
         self.trouble.read_exact(&mut record).ok()?;
@@ -70,15 +70,15 @@ pub(crate) fn start(
     exec: &Exec,
     limits: &Rlimits,
     user: Option<User>,
-    ends: &Ends,
+    io: &CommandIo,
     watch: Option<&Watch>,
 ) -> Result<Started, Failure> {
     let exhausted = |errno: Errno| Failure::kernel(errno, "starting a command");
     let (trouble, trouble_end) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).map_err(exhausted)?;
-    let output = ends.output.as_raw_fd();
+    let output = io.output.as_raw_fd();
     let plan = Plan {
-        ends: [ends.input.as_raw_fd(), output, ends.error.as_ref().map_or(output, AsRawFd::as_raw_fd)],
-        terminal: ends.terminal,
+        io: [io.input.as_raw_fd(), output, io.error.as_ref().map_or(output, AsRawFd::as_raw_fd)],
+        terminal: io.terminal,
         folder: text(exec.folder.as_bytes())?,
         programs: programs(exec)?,
         arguments: exec.argv.iter().map(|argument| text(argument.as_bytes())).collect::<Result<_, _>>()?,

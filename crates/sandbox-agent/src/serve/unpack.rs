@@ -16,19 +16,19 @@ use tar::{Archive, Entry, EntryType, Header};
 use super::failure::Failure;
 use super::layers::{OPAQUE, OWN_NAMES, WHITEOUT};
 use super::pack::{DEPTH_MAX, too_deep};
-use super::place::{self, Owner};
+use super::paths::{self, Owner};
 use crate::wire::{EntryKind, User};
 
 /// Longest name or list of extended attributes of an entry, in bytes.
 const EXTENSION_BYTES_MAX: u64 = 64 * 1024;
 
-/// What is done with an archive.
+/// Archive being unpacked.
 pub(crate) struct Unpack {
-    /// Who owns what is made; `None` for whom the archive names.
+    /// Owner of the new entries; `None` for whom the archive names.
     pub(crate) user: Option<User>,
-    /// Whether owners can be set at all.
+    /// True if owners can be set at all.
     pub(crate) owners: bool,
-    /// Whether it tells changes: names for what is deleted, folders that are already there change too.
+    /// True if it tells changes: names for what is deleted, folders that are already there change too.
     pub(crate) delta: bool,
     pub(crate) bytes_max: u64,
     pub(crate) entries_max: u64,
@@ -41,8 +41,8 @@ impl Unpack {
     /// At the first entry that is refused; what came before it stays.
     pub(crate) fn run(mut self, folder: &str, input: impl Read) -> Result<(), Failure> {
         let owner = if self.owners { self.user } else { None };
-        let base = place::descend(place::root()?, &place::absolute(folder)?, Some(owner))?;
-        place::refuse_kernel_files(&base)?;
+        let base = paths::descend(paths::root()?, &paths::absolute(folder)?, Some(owner))?;
+        paths::refuse_kernel_files(&base)?;
         let mut archive = Archive::new(input);
         let mut extensions = Extensions::default();
         // Raw entries: what the crate does with extensions has no bound.
@@ -75,7 +75,7 @@ impl Unpack {
         target: Vec<u8>,
         entry: &mut Entry<'_, R>,
     ) -> Result<(), Failure> {
-        let names = place::names(path)?;
+        let names = paths::names(path)?;
         let Some((name, folders)) = names.split_last() else { return Ok(()) };
         if self.delta && OWN_NAMES.iter().any(|own| names[0] == *own) {
             return Ok(());
@@ -83,14 +83,14 @@ impl Unpack {
         let fail = |errno: Errno| Failure::kernel(errno, OsStr::from_bytes(path).display());
         let header = entry.header().clone();
         let owner = self.owner(&header)?;
-        let parent = place::descend(base, folders, Some(owner))?;
-        place::refuse_kernel_files(&parent)?;
+        let parent = paths::descend(base, folders, Some(owner))?;
+        paths::refuse_kernel_files(&parent)?;
         if let Some(deleted) = name.as_bytes().strip_prefix(WHITEOUT.as_bytes()).filter(|_| self.delta) {
             return if *name == OPAQUE {
                 empty(&parent, path, 0)
             } else {
                 // It is a single name, as it came from one; but it may be one that leads upwards.
-                place::names(deleted)?.first().map_or(Ok(()), |deleted| remove(&parent, deleted, path, 0))
+                paths::names(deleted)?.first().map_or(Ok(()), |deleted| remove(&parent, deleted, path, 0))
             };
         }
         let new = New { parent: &parent, name, owner, mode: header.mode().map_err(|error| broken(&error))? & 0o7777 };
@@ -110,7 +110,7 @@ impl Unpack {
             EntryType::Symlink => {
                 let target = OsString::from_vec(target);
                 symlinkat(target.as_os_str(), &parent, *name).map_err(fail)?;
-                place::give(&parent, name, owner).map_err(fail)?;
+                paths::give(&parent, name, owner).map_err(fail)?;
             }
             EntryType::Link => return link(base, &target, &new),
             EntryType::GNUSparse => return Err(Failure::invalid("a sparse file")),
@@ -134,13 +134,13 @@ impl Unpack {
     /// Makes a folder, or lets one be that is there already: its mode and owner are only an archive's of changes to say.
     fn folder(&self, new: &New<'_>, path: &[u8]) -> Result<(), Failure> {
         let fail = |errno: Errno| Failure::kernel(errno, OsStr::from_bytes(path).display());
-        let there = place::stat(new.parent, new.name).map_err(fail)?.as_ref().map(place::kind);
+        let there = paths::stat(new.parent, new.name).map_err(fail)?.as_ref().map(paths::kind);
         if self.delta && there.is_some_and(|kind| kind != EntryKind::Folder) {
             remove(new.parent, new.name, path, 0)?;
         }
-        let folder = place::make_folder(new.parent, new.name, 0o700, new.owner).map_err(fail)?;
+        let folder = paths::make_folder(new.parent, new.name, 0o700, new.owner).map_err(fail)?;
         if there != Some(EntryKind::Folder) || self.delta {
-            place::give(&folder, OsStr::new(""), new.owner).map_err(fail)?;
+            paths::give(&folder, OsStr::new(""), new.owner).map_err(fail)?;
             fchmod(&folder, Mode::from_bits_truncate(new.mode)).map_err(fail)?;
         }
         Ok(())
@@ -177,17 +177,17 @@ fn write<R: Read>(new: &New<'_>, entry: &mut Entry<'_, R>) -> Result<(), Option<
     if count != size {
         return Err(None);
     }
-    place::give(&file, OsStr::new(""), new.owner).map_err(fail)?;
+    paths::give(&file, OsStr::new(""), new.owner).map_err(fail)?;
     fchmod(&file, Mode::from_bits_truncate(new.mode)).map_err(fail)
 }
 
 /// A further name of a file that lies below `base` too.
 fn link(base: &OwnedFd, target: &[u8], new: &New<'_>) -> Result<(), Failure> {
     let fail = |errno: Errno| Failure::kernel(errno, OsStr::from_bytes(target).display());
-    let names = place::names(target)?;
+    let names = paths::names(target)?;
     let (name, folders) = names.split_last().ok_or_else(|| Failure::invalid("a link to nothing"))?;
-    let folder = place::descend(base, folders, None)?;
-    match place::stat(&folder, name).map_err(fail)?.as_ref().map(place::kind) {
+    let folder = paths::descend(base, folders, None)?;
+    match paths::stat(&folder, name).map_err(fail)?.as_ref().map(paths::kind) {
         Some(EntryKind::File) => linkat(&folder, *name, new.parent, new.name, AtFlags::empty()).map_err(fail),
         _ => Err(Failure::invalid(format!(
             "a hard link to {}, which is no file here",
@@ -210,7 +210,7 @@ fn remove(parent: impl AsFd, name: &OsStr, path: &[u8], depth: usize) -> Result<
         Err(Errno::EISDIR | Errno::EPERM) => {}
         Err(errno) => return Err(fail(errno)),
     }
-    let folder = place::open(&parent, name, OFlag::O_RDONLY | OFlag::O_DIRECTORY).map_err(fail)?;
+    let folder = paths::open(&parent, name, OFlag::O_RDONLY | OFlag::O_DIRECTORY).map_err(fail)?;
     empty(&folder, path, depth + 1)?;
     unlinkat(&parent, name, UnlinkatFlags::RemoveDir).map_err(fail)
 }
@@ -221,11 +221,11 @@ fn empty(folder: &OwnedFd, path: &[u8], depth: usize) -> Result<(), Failure> {
         return Err(too_deep(path));
     }
     let names =
-        place::list(folder, u64::MAX).map_err(|errno| Failure::kernel(errno, OsStr::from_bytes(path).display()))?;
+        paths::list(folder, u64::MAX).map_err(|errno| Failure::kernel(errno, OsStr::from_bytes(path).display()))?;
     names.unwrap_or_default().iter().try_for_each(|name| remove(folder, name, path, depth))
 }
 
-/// What stands before an entry and belongs to it.
+/// Extension headers before an entry.
 #[derive(Default)]
 struct Extensions {
     name: Option<Vec<u8>>,
@@ -233,7 +233,7 @@ struct Extensions {
 }
 
 impl Extensions {
-    /// Whether `entry` was such an extension.
+    /// Checks whether `entry` was such an extension.
     fn take<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<bool, Failure> {
         match entry.header().entry_type() {
             EntryType::GNULongName => self.name = Some(name_of(entry)?),

@@ -66,7 +66,7 @@ fn below(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_packed_unpacks_the_same() {
+fn packed_files_unpack_the_same() {
     for ids in kinds() {
         let (mut agent, from, to) = (Agent::new(ids), folder(), folder());
         let long = format!("{}/{}", "long".repeat(40), "name".repeat(50));

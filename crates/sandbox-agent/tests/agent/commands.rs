@@ -52,7 +52,7 @@ fn a_command_cannot_reach_the_agent() {
 }
 
 #[test]
-fn what_cannot_start_says_why() {
+fn failed_starts_say_why() {
     let mut agent = Agent::new(kinds()[0]);
     for (argv, folder) in
         [(["no-such-program"], "/"), (["/no/such/program"], "/"), (["true"], "/no/such/folder"), (["/etc"], "/")]

@@ -73,7 +73,7 @@ fn links_lead_nowhere() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_without_waiting() {
+fn non_files_are_refused_without_waiting() {
     let (mut agent, folder) = (Agent::new(kinds()[0]), folder());
     let name = |name: &str| path(folder.path(), name);
     agent.sh(&format!("cd {} && mkfifo pipe && mkdir folder", folder.path().display()));

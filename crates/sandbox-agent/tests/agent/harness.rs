@@ -17,7 +17,7 @@ pub(crate) const USER: User = User { uid: 1_000, gid: 1_000 };
 /// No answer takes that long; a test that waits for longer has failed.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// How many user ids there are inside.
+/// Number of user ids inside.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ids {
     /// All: commands run as another user than the agent. Takes a root user outside.
@@ -35,7 +35,7 @@ pub(crate) struct Agent {
     last: u32,
 }
 
-/// What came on a stream.
+/// Answer on a stream.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) output: Vec<u8>,
@@ -146,7 +146,7 @@ impl Agent {
         }
     }
 
-    /// Whether a stream's last event was among what came while others were waited for.
+    /// True if a stream's last event was among what came while others were waited for.
     pub(crate) fn has_ended(&self, stream: u32) -> bool {
         self.early.get(&stream).is_some_and(|early| early.iter().any(|(kind, _)| *kind == Kind::Event))
     }
@@ -188,14 +188,14 @@ impl Agent {
         self.ran(stream)
     }
 
-    /// How a command ended.
+    /// Runs to the end of a command, with its output.
     pub(crate) fn ran(&mut self, stream: u32) -> (Exited, Vec<u8>, Vec<u8>) {
         let answer = self.finish(stream);
         let Event::Exited(exited) = answer.event else { panic!("{answer:?}") };
         (exited, answer.output, answer.error)
     }
 
-    /// What a shell line prints; it must succeed.
+    /// Output of a shell line; it must succeed.
     pub(crate) fn sh(&mut self, line: &str) -> String {
         let (exited, output, error) = self.run(shell(line), &[]);
         assert_eq!(exited.code, Some(0), "{line}: {}", String::from_utf8_lossy(&error));

@@ -1,4 +1,4 @@
-//! What differs from the image, on an overlay as both back ends mount it.
+//! Tests of the differences from the image, on an overlay as both back ends mount it.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -55,7 +55,7 @@ fn image() -> tempfile::TempDir {
     image
 }
 
-/// What a test does to the image.
+/// Changes of a test to the image.
 const CHANGE: &str = "cd / && echo more >> d/one && rm d/two && echo new > d/sub/new && mkdir d/made && echo x > d/made/x \
     && rm -r gone && rm -r again && mkdir again && echo other > again/both && echo fresh > again/fresh \
     && rm -r turns && echo file > turns && rm plain && mkdir plain && echo in > plain/in && chmod 700 mode && chmod 750 kept \

@@ -22,7 +22,7 @@ fn driver() -> (Exec, TempDir) {
     (driver, folder)
 }
 
-/// What a driver prints to both streams, and what it returned.
+/// Output of a driver on both streams, and its exit code.
 fn drive(agent: &mut Agent, script: &str) -> (Option<i32>, String, String) {
     let (driver, _folder) = driver();
     let (exited, output, error) = agent.run(driver, script.as_bytes());

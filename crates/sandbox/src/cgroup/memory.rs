@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// How far below its limit a group may have stayed whose next request did not fit.
+/// Distance from its limit that a group may have kept whose next request did not fit.
 const SHORT_BYTES_MAX: u64 = 1 << 20;
 
-/// What the kernel did because the group had reached its limit; `None` where it did nothing, or nothing is counted.
+/// Evidence that the kernel acted because the group had reached its limit; `None` where it did nothing, or nothing is counted.
 pub(super) fn ran_out(folders: &[PathBuf]) -> Option<String> {
     let told = |killed: u64, reached: u64| {
         (killed > 0 && reached > 0)

@@ -22,7 +22,7 @@ const ALL: &str = "palestra";
 const OWN_PROCESSES: u64 = 8;
 /// Longest wait for killed processes to be gone.
 const KILL_MAX: Duration = Duration::from_secs(10);
-/// How often it is looked whether they are: control groups of the first version tell nobody.
+/// Interval of the polls for it: control groups of the first version tell nobody.
 const KILL_POLL: Duration = Duration::from_millis(2);
 
 /// The control groups of this server.
@@ -36,7 +36,7 @@ pub(crate) struct Cgroups {
 enum Kind {
     V1(v1::Hierarchies),
     V2(v2::Tree),
-    /// Why there are none.
+    /// Reason why there are none.
     None(String),
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Group {
     joins: &'static str,
 }
 
-/// What bounds a sandbox here.
+/// Limits in force for a sandbox here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Bounded {
     pub(crate) memory: bool,
@@ -72,7 +72,7 @@ impl Cgroups {
         Self { kind, incarnation }
     }
 
-    /// What is bounded.
+    /// The limits in force.
     pub(crate) fn bounded(&self) -> Bounded {
         match &self.kind {
             Kind::V1(hierarchies) => hierarchies.bounded(),
@@ -201,7 +201,7 @@ impl Group {
         }
     }
 
-    /// What the kernel ended because the memory of the group had reached its limit; `None` where that is nothing.
+    /// Evidence that the kernel ended processes because the memory of the group had reached its limit; `None` where that is nothing.
     pub(crate) fn ran_out_of_memory(&self) -> Option<String> {
         memory::ran_out(&self.folders)
     }
@@ -217,7 +217,7 @@ impl Group {
 pub(crate) struct Setting {
     file: &'static str,
     value: String,
-    /// Whether a kernel may lack the file.
+    /// True if a kernel may lack the file.
     optional: bool,
 }
 

@@ -97,10 +97,10 @@ fn hand_on(folder: &Path, controllers: &[&str]) -> Result<(), String> {
         if first.raw_os_error() != Some(nix::libc::EBUSY) {
             return Err(first);
         }
-        let aside = folder.join("server");
-        std::fs::create_dir_all(&aside)?;
+        let build_folder = folder.join("server");
+        std::fs::create_dir_all(&build_folder)?;
         for process in std::fs::read_to_string(folder.join("cgroup.procs"))?.lines() {
-            std::fs::write(aside.join("cgroup.procs"), process)?;
+            std::fs::write(build_folder.join("cgroup.procs"), process)?;
         }
         std::fs::write(&file, &words)
     });

@@ -1,4 +1,4 @@
-//! What a container prints, taken apart: standard output is the connection to the agent, standard error its last words.
+//! Demultiplexer of a container's output: standard output is the connection to the agent, standard error its last words.
 
 use std::io;
 use std::pin::Pin;
@@ -37,7 +37,7 @@ impl Attached {
         Self { pieces, rest: Vec::new(), taken: 0, complaints: Complaints::default() }
     }
 
-    /// What it says on standard error, now and later.
+    /// Its standard error, now and later.
     pub(super) fn complaints(&self) -> Complaints {
         self.complaints.clone()
     }

@@ -10,8 +10,8 @@ const PIECES_MAX: usize = 16;
 /// Bytes of a piece.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// What a blocking function writes, as a stream. An error of the function is the stream's last item, so that nobody takes a part for
-/// the whole.
+/// Stream of the bytes that a blocking function writes. An error of the function is the stream's last item, so that nobody takes a
+/// part for the whole.
 pub(super) fn written(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
 ) -> impl Stream<Item = io::Result<Vec<u8>>> + Send + 'static {

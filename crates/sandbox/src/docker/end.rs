@@ -14,22 +14,22 @@ use super::engine::Engine;
 use crate::ending::{Ending, FirstProcess};
 use crate::error::SandboxError;
 
-/// How long the events of an end may take to arrive.
+/// Time that the events of an end may take to arrive.
 const EVENTS_MAX: Duration = Duration::from_secs(3);
 /// Longest wait for an engine that is asked for them.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// The birth of a container: enough to find its end.
 #[derive(Debug, Clone)]
-pub(super) struct Birth {
+pub(super) struct ContainerIdentity {
     at: Duration,
-    /// Which run of the engine made it.
+    /// Run of the engine that made it.
     engine: String,
 }
 
-/// What an engine's events say of a container.
+/// Events of an engine about a container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Told {
+struct EngineEvents {
     /// Its memory ran out.
     out_of_memory: bool,
     /// Somebody had the engine end it.
@@ -40,7 +40,7 @@ struct Told {
     removed: bool,
 }
 
-impl Birth {
+impl ContainerIdentity {
     /// That of a container which is made now.
     pub(super) async fn now(engine: &Engine) -> Result<Self, SandboxError> {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -48,7 +48,7 @@ impl Birth {
     }
 }
 
-impl Told {
+impl EngineEvents {
     fn add(&mut self, event: &EventMessage) {
         let attribute =
             |name: &str| event.actor.as_ref().and_then(|actor| actor.attributes.as_ref()).and_then(|all| all.get(name));
@@ -73,7 +73,7 @@ impl Told {
 }
 
 impl Engine {
-    /// Which run of the engine listens: another one after every start.
+    /// Run of the engine that listens: another one after every start.
     pub(super) async fn incarnation(&self) -> Result<String, SandboxError> {
         let gone = |error: std::io::Error| self.unreachable(&error);
         let path = self.socket();
@@ -83,17 +83,17 @@ impl Engine {
         Ok(format!("{}-{}-{process}", file.ino(), file.ctime()))
     }
 
-    /// Who ended a container.
-    pub(super) async fn ending(&self, name: &str, birth: &Birth) -> Ending {
+    /// Cause of the end of a container.
+    pub(super) async fn ending(&self, name: &str, identity: &ContainerIdentity) -> Ending {
         match self.incarnation().await {
             Err(error) => return Ending::Host(error.to_string()),
-            Ok(now) if now != birth.engine => return Ending::Host("the engine was started anew".to_owned()),
+            Ok(now) if now != identity.engine => return Ending::Host("the engine was started anew".to_owned()),
             Ok(_) => {}
         }
-        match tokio::time::timeout(ANSWER_MAX, self.told(name, birth)).await {
+        match tokio::time::timeout(ANSWER_MAX, self.told(name, identity)).await {
             Err(_) => Ending::Host("the engine does not answer".to_owned()),
             Ok(Err(error)) => Ending::Host(error.to_string()),
-            Ok(Ok(Told { code: None, removed: false, .. })) => match self.knows(name).await {
+            Ok(Ok(EngineEvents { code: None, removed: false, .. })) => match self.knows(name).await {
                 Ok(true) => Ending::of(FirstProcess::Runs, None),
                 Ok(false) => Ending::Host("the engine knows no such container any more".to_owned()),
                 Err(error) => Ending::Host(error.to_string()),
@@ -102,16 +102,16 @@ impl Engine {
         }
     }
 
-    async fn told(&self, name: &str, birth: &Birth) -> Result<Told, SandboxError> {
+    async fn told(&self, name: &str, identity: &ContainerIdentity) -> Result<EngineEvents, SandboxError> {
         let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + EVENTS_MAX;
         let filters = HashMap::from([("container", vec![name])]);
         let options = EventsOptionsBuilder::default()
-            .since(&birth.at.as_secs().to_string())
+            .since(&identity.at.as_secs().to_string())
             .until(&format!("{}.{:09}", until.as_secs(), until.subsec_nanos()))
             .filters(&filters)
             .build();
         let mut events = Box::pin(self.client().events(Some(options)));
-        let mut told = Told::default();
+        let mut told = EngineEvents::default();
         while let Some(event) = events.next().await {
             told.add(&event.map_err(|error| self.unreachable(&error))?);
             if told.removed {
@@ -128,13 +128,13 @@ mod tests {
     use crate::ending::OwnLimit;
 
     #[test]
-    fn what_the_engine_did_is_never_the_sandboxs_doing() {
-        let killed = Told { code: Some(137), removed: true, ..Told::default() };
+    fn ends_by_the_engine_are_never_the_sandboxs() {
+        let killed = EngineEvents { code: Some(137), removed: true, ..EngineEvents::default() };
         assert!(matches!(killed.ending(), Ending::Host(_)));
-        let own = Told { out_of_memory: true, ..killed };
+        let own = EngineEvents { out_of_memory: true, ..killed };
         assert!(matches!(own.ending(), Ending::OwnLimit(OwnLimit::Memory, _)));
-        assert!(matches!(Told { ended_by_engine: true, ..own }.ending(), Ending::Host(_)));
-        assert!(matches!(Told { code: None, ..own }.ending(), Ending::Host(_)));
-        assert!(matches!(Told { code: Some(1), ..killed }.ending(), Ending::Unknown(_)));
+        assert!(matches!(EngineEvents { ended_by_engine: true, ..own }.ending(), Ending::Host(_)));
+        assert!(matches!(EngineEvents { code: None, ..own }.ending(), Ending::Host(_)));
+        assert!(matches!(EngineEvents { code: Some(1), ..killed }.ending(), Ending::Unknown(_)));
     }
 }

@@ -36,18 +36,18 @@ pub(super) struct Engine {
     host: String,
 }
 
-/// What an engine can do.
+/// Features of an engine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Abilities {
     /// Its version.
     pub(super) version: String,
-    /// Whether containers' ids are not the host's.
+    /// True if containers' ids are not the host's.
     pub(super) remaps_ids: bool,
-    /// Whether it limits memory, cpu and processes.
+    /// True if it limits memory, cpu and processes.
     pub(super) memory: bool,
     pub(super) cpu: bool,
     pub(super) processes: bool,
-    /// Whether buffers of connections count as memory.
+    /// True if buffers of connections count as memory.
     pub(super) counts_connections: bool,
     /// Cores of its machine.
     pub(super) cores: u64,
@@ -77,16 +77,16 @@ pub(super) struct Container {
     pub(super) runtime: Option<String>,
 }
 
-/// How a removal stands.
+/// State of a removal.
 enum Removal {
     Done,
     Running,
 }
 
-/// Why a container was not made.
+/// Reason why a container was not made.
 pub(super) struct NotMade {
     pub(super) error: SandboxError,
-    /// Whether it may have been made all the same: the request was sent, and no answer came.
+    /// True if it may have been made all the same: the request was sent, and no answer came.
     pub(super) perhaps: bool,
 }
 
@@ -122,7 +122,7 @@ impl Engine {
         &self.docker
     }
 
-    /// Where it listens.
+    /// Its address.
     pub(super) fn socket(&self) -> &str {
         self.host.trim_start_matches("unix://")
     }
@@ -132,7 +132,7 @@ impl Engine {
         SandboxError::Unavailable(unusable(&self.host, error))
     }
 
-    /// Whether it knows a container of this name.
+    /// Checks that it knows a container of this name.
     pub(super) async fn knows(&self, name: &str) -> Result<bool, SandboxError> {
         match self.docker.inspect_container(name, None).await {
             Ok(_) => Ok(true),
@@ -141,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// What it can do.
+    /// Its features.
     pub(super) async fn abilities(&self) -> Result<Abilities, SandboxError> {
         let info = self.docker.info().await.map_err(|error| self.gone(&error))?;
         let options = info.security_options.unwrap_or_default();
@@ -279,7 +279,7 @@ impl Engine {
         taken.map_err(|error| self.failed("the copy of the image", &error))
     }
 
-    /// Whether a path is there in a container.
+    /// Checks that a path is there in a container.
     pub(super) async fn has(&self, name: &str, path: &str) -> Result<bool, SandboxError> {
         let options = ContainerArchiveInfoOptions { path: path.to_owned() };
         match self.docker.get_container_archive_info(name, Some(options)).await {
@@ -289,7 +289,7 @@ impl Engine {
         }
     }
 
-    /// Whether an image is there.
+    /// Checks that an image is there.
     pub(super) async fn has_image(&self, name: &str) -> Result<bool, SandboxError> {
         match self.docker.inspect_image(name).await {
             Ok(_) => Ok(true),

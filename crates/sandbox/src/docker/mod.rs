@@ -4,9 +4,9 @@
 mod attached;
 mod build;
 mod channel;
+mod container;
 mod end;
 mod engine;
-mod held;
 mod volume;
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,12 +20,12 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use self::container::{ContainerHandle, Leftovers};
 use self::engine::{Abilities, Container, Engine};
-use self::held::{Held, Leftovers};
 use self::volume::Volumes;
 use crate::backend::{Backend, Start, Swept};
 use crate::error::SandboxError;
-use crate::holder::Holder as _;
+use crate::handle::SandboxHandle as _;
 use crate::ids::FIRST_ID;
 use crate::isolation::Isolation;
 use crate::link::Link;
@@ -56,7 +56,7 @@ const AGENT_PROCESSES: u64 = 8;
 /// Shared memory of a sandbox, a part of its memory.
 const SHARED_BYTES: u64 = 64 << 20;
 
-/// How to reach an engine, and what to start with it.
+/// Address of an engine, and settings of its sandboxes.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// `unix://PATH`, as in `DOCKER_HOST`.
@@ -133,8 +133,8 @@ impl Docker {
         })
     }
 
-    /// How many containers are being made or still have to be removed: those whose start was given up, and those that were destroyed
-    /// while the engine did not answer.
+    /// Number of containers that are being made or still have to be removed: those whose start was given up, and those that were
+    /// destroyed while the engine did not answer.
     #[must_use]
     pub fn pending(&self) -> usize {
         let mut making = self.making.lock();
@@ -150,7 +150,7 @@ impl Docker {
         self.volumes.prune(&self.engine, keep).await
     }
 
-    /// What the engine puts in force, and what the agent adds when it starts.
+    /// Isolation that the engine puts in force, with the part that the agent adds when it starts.
     fn isolation(&self, profile: &Profile) -> Isolation {
         let mut isolation = Isolation::of("docker");
         let ids = if self.volumes.first_id() == 0 {
@@ -238,12 +238,12 @@ impl Docker {
     }
 
     /// Makes the container.
-    async fn make(&self, container: Container) -> Result<Held, SandboxError> {
+    async fn make(&self, container: Container) -> Result<ContainerHandle, SandboxError> {
         let (taken, made) = oneshot::channel();
         {
             let mut making = self.making.lock();
             while making.try_join_next().is_some() {}
-            making.spawn(held::make(self.engine.clone(), Arc::clone(&self.leftovers), container, taken));
+            making.spawn(container::make(self.engine.clone(), Arc::clone(&self.leftovers), container, taken));
         }
         made.await.unwrap_or_else(|_| Err(SandboxError::Start("nobody makes the container".to_owned())))
     }
@@ -258,7 +258,7 @@ impl Docker {
     }
 }
 
-/// Whether a text is made of letters, digits, `_` and `-`.
+/// True if a text is made of letters, digits, `_` and `-`.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
@@ -290,7 +290,7 @@ impl Backend for Docker {
 
     async fn start(&self, start: Start) -> Result<Sandbox, SandboxError> {
         if start.disk.is_some() {
-            return Err(held::no_disk());
+            return Err(container::no_disk());
         }
         if !is_word(&start.id) {
             return Err(SandboxError::Start(format!("{:?} cannot be the id of a sandbox", start.id)));
@@ -300,22 +300,22 @@ impl Backend for Docker {
         let name = container.name.clone();
         let limit = Duration::from_millis(start.profile.start_ms.value);
         let late = |_| SandboxError::Start(format!("it took longer than {limit:?}"));
-        let mut held = tokio::time::timeout(limit, self.make(container)).await.map_err(late)??;
+        let mut container = tokio::time::timeout(limit, self.make(container)).await.map_err(late)??;
         let (link, complaints) = match tokio::time::timeout(limit, self.begin(&name)).await.map_err(late).flatten() {
             Ok(begun) => begun,
             Err(error) => {
-                held.destroy(true).await;
+                container.destroy(true).await;
                 return Err(error);
             }
         };
         let isolation = self.isolation(&start.profile);
         let Start { image, profile, .. } = start;
         let filter = self.seccomp.clone();
-        let set_up = Sandbox::set_up(link, Box::new(held), isolation, Arc::clone(&image), profile, filter).await;
+        let set_up = Sandbox::set_up(link, Box::new(container), isolation, Arc::clone(&image), profile, filter).await;
         match set_up {
             Ok(sandbox) => Ok(sandbox),
-            Err((error, mut holder)) => {
-                holder.destroy(true).await;
+            Err((error, mut handle)) => {
+                handle.destroy(true).await;
                 // Its volume may be gone, with all that the engine held.
                 self.volumes.forget(&image);
                 Err(complaints.text().map_or(error, SandboxError::Start))

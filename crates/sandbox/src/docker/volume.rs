@@ -23,7 +23,7 @@ const DIGEST: &str = "palestra.image";
 const FILLS: &str = "palestra.fills";
 /// Between two looks at a volume that another server fills.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often it is looked at: for 20 minutes.
+/// Number of lookups: for 20 minutes.
 const LOOKS_MAX: u32 = 2_400;
 
 /// The volumes that are known to hold their image.

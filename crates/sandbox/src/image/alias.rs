@@ -1,4 +1,4 @@
-//! Which of our images stands in for the base images that other people's container files name.
+//! Aliases: our images that replace the base images of other people's container files.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub struct Alias {
     pub patterns: Vec<String>,
     /// Our image.
     pub image: String,
-    /// Why it can stand in.
+    /// Reason why it can stand in.
     pub reason: String,
 }
 
@@ -43,8 +43,8 @@ impl Aliases {
         Self::parse(SHIPPED).map_err(|error| format!("sandboxes/aliases.toml cannot be read, correct it: {error}"))
     }
 
-    /// What stands in for a base image; `None` where nothing does. Registry, digest and the `library/` of official images do not
-    /// count, and a name without a tag means `latest`.
+    /// Alias of a base image; `None` where nothing does. Registry, digest and the `library/` of official images do not count,
+    /// and a name without a tag means `latest`.
     #[must_use]
     pub fn find(&self, base: &str) -> Option<&Alias> {
         let name = normal(base);
@@ -62,7 +62,7 @@ fn normal(base: &str) -> String {
     if path.contains(':') { path.to_owned() } else { format!("{path}:latest") }
 }
 
-/// Whether `text` fits a pattern in which `*` stands for any text.
+/// True if `text` fits a pattern in which `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };

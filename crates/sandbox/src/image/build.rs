@@ -8,7 +8,7 @@ use std::process::{ChildStderr, Command, Stdio};
 
 use sha2::{Digest as _, Sha256};
 
-use super::aside::Aside;
+use super::build_folder::BuildFolder;
 use super::definition::Definition;
 use super::finish::finish;
 use super::tree::{Owners, unpack};
@@ -19,7 +19,7 @@ const LEFT_OUT: [&str; 5] = ["doc/*", "info/*", "lintian/*", "locale/*", "man/*.
 /// Lines of a failed program that its error quotes.
 const LINES_QUOTED: usize = 12;
 
-/// Why an image was not built.
+/// Reason why an image was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A program that builds is not there; says what to do.
@@ -31,7 +31,7 @@ pub enum BuildError {
     /// The program that builds failed.
     #[error("{program} failed: {detail}")]
     Failed {
-        /// Which one.
+        /// The missing one.
         program: &'static str,
         /// Its last words.
         detail: String,
@@ -39,21 +39,21 @@ pub enum BuildError {
     /// The disk refused.
     #[error("{what}: {error}")]
     Disk {
-        /// What was tried.
+        /// The attempted step.
         what: String,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
 }
 
-/// What an image holds, apart from its files.
+/// Contents of an image, apart from its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
-    /// What tells it from others, beside the packages that are in it.
+    /// Origin, beside the packages that are in it.
     pub origin: String,
     /// Environment of every command.
     pub env: Vec<(String, String)>,
-    /// Where commands start.
+    /// Folder in which commands start.
     pub folder: String,
 }
 
@@ -74,12 +74,12 @@ pub fn build(
     let contents = Contents { origin, env, folder: definition.folder.clone() };
     let sources = sources(&definition.suite);
     progress(&format!("{name}: {} packages of {} and what they need", packages.len(), definition.suite));
-    filled(images, name, &contents, |root, aside, owners| {
+    filled(images, name, &contents, |root, build_folder, owners| {
         let mut command = Command::new("mmdebstrap");
         command.args(["--variant=minbase", "--format=tar"]);
         if owners == Owners::Range {
             // Another user, which the other modes of mmdebstrap make, could not enter a folder of root's.
-            command.arg("--mode=root").env("TMPDIR", aside);
+            command.arg("--mode=root").env("TMPDIR", build_folder);
         }
         command.args(LEFT_OUT.map(|files| format!("--dpkgopt=path-exclude=/usr/share/{files}")));
         let packages: Vec<String> = packages.into_iter().collect();
@@ -116,11 +116,11 @@ fn filled(
     let trees = folder.join(TREES);
     let disk = |what: &str, error: io::Error| BuildError::Disk { what: format!("{what} of the image {name}"), error };
     fs::create_dir_all(&trees).map_err(|error| disk("the folder", error))?;
-    let aside = Aside::new(folder).map_err(|error| disk("the building place", error))?;
-    let root = aside.path().join("root");
+    let build_folder = BuildFolder::new(folder).map_err(|error| disk("the building place", error))?;
+    let root = build_folder.path().join("root");
     fs::create_dir(&root).map_err(|error| disk("the building place", error))?;
     let owners = Owners::possible();
-    fill(&root, aside.path(), owners)?;
+    fill(&root, build_folder.path(), owners)?;
     finish(&root, &contents.folder, owners).map_err(|error| disk("the last files", error))?;
     let digest = digest(contents, &root).map_err(|error| disk("the list of packages", error))?;
     let place = images.tree(&digest);

@@ -1,4 +1,4 @@
-//! What images are made of, as data: Debian packages, each group with its reason.
+//! Definitions of images as data: Debian packages, each group with its reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ const SHIPPED: [(&str, &str); 4] = [
     ("build", include_str!("../../../../sandboxes/images/build.toml")),
     ("languages", include_str!("../../../../sandboxes/images/languages.toml")),
 ];
-/// How deep definitions may include others.
+/// Largest depth of includes.
 const INCLUDES_MAX: usize = 8;
 
-/// What an image is made of.
+/// Definition of an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// What it is for.
+    /// Purpose.
     pub description: String,
-    /// Which Debian release.
+    /// Debian release.
     pub suite: String,
     /// Where commands start; made for the user `agent`.
     pub folder: String,
@@ -30,7 +30,7 @@ pub struct Definition {
     /// Environment of every command.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What is installed beyond what every Debian has.
+    /// Packages beyond those that every Debian has.
     #[serde(default)]
     pub packages: Vec<Packages>,
 }
@@ -39,7 +39,7 @@ pub struct Definition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Packages {
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// Names of Debian packages.
     pub names: Vec<String>,
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_taken_for_an_option_or_a_path_is_refused() {
+    fn names_like_options_or_paths_are_refused() {
         let text = |packages: &str, folder: &str| {
             format!(
                 "description = \"d\"\nsuite = \"bookworm\"\nfolder = {folder:?}\n\

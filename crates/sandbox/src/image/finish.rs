@@ -1,4 +1,4 @@
-//! What every image has, whatever it was made from: users, names, mount points, a folder to work in.
+//! Files that every image has, whatever it was made from: users, names, mount points, a folder to work in.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -59,7 +59,7 @@ const FILES: [(&str, &str); 8] = [
     ("etc/shells", "/bin/sh\n/bin/bash\n"),
     ("etc/profile", "PS1='\\u@\\h:\\w\\$ '\n"),
 ];
-/// What programs need of the host's `/etc`: which of several programs is meant, where libraries are, settings of languages.
+/// Files of the host's `/etc` that programs need: which of several programs is meant, where libraries are, settings of languages.
 const ETC: [&str; 14] = [
     "alternatives",
     "ld.so.cache",

@@ -11,10 +11,10 @@ use tar::{Archive, Builder, EntryType, Header};
 
 use crate::ids::{FIRST_ID, IDS};
 
-/// Who owns what has no place among the ids of a sandbox.
+/// Owner of files whose owner is outside the ids of a sandbox.
 const NOBODY: u32 = 65_534;
 
-/// Who owns the files of a tree.
+/// Owner of the files of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owners {
     /// Id 0 of the sandbox is [`FIRST_ID`] outside, and so on: needs root.
@@ -24,7 +24,7 @@ pub(super) enum Owners {
 }
 
 impl Owners {
-    /// What this process can give files to.
+    /// Owners that this process can give files to.
     pub(super) fn possible() -> Self {
         if nix::unistd::geteuid().is_root() { Self::Range } else { Self::Builder }
     }

@@ -30,7 +30,7 @@ const TABLES: u64 = 64;
 pub(super) struct Disks {
     folder: PathBuf,
     templates: PathBuf,
-    /// Whether disks are images; else they are folders.
+    /// True if disks are images; else they are folders.
     images: bool,
     /// Held while an empty disk is made, which many starts at once would else do each.
     making: Mutex<()>,
@@ -85,7 +85,7 @@ impl Disks {
         }
     }
 
-    /// Whether there is a disk of this name.
+    /// True if there is a disk of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.folder.join(name).exists()
     }
@@ -122,7 +122,7 @@ impl Disks {
         Ok(())
     }
 
-    /// What every disk is called.
+    /// Names of all disks.
     pub(super) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
@@ -189,7 +189,7 @@ impl Disk {
         }
     }
 
-    /// Whether a sandbox of an earlier server still has it mounted.
+    /// True if a sandbox of an earlier server still has it mounted.
     pub(super) fn mounted(&self) -> bool {
         let Self::Named { path, .. } = self else { return false };
         let Ok(path) = path.canonicalize() else { return false };

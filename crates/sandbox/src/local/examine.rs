@@ -1,4 +1,4 @@
-//! Whether sandboxes can be started on this machine, and what is then in force.
+//! Examination of this machine: which sandboxes can be started, and the isolation then in force.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -30,7 +30,7 @@ pub(super) async fn bubblewrap(agent: &Path) -> Result<PathBuf, String> {
     ))
 }
 
-/// What is in force, but for what the agent adds.
+/// Isolation in force, but for the part that the agent adds.
 pub(super) fn isolation(root: bool, cgroups: &Cgroups) -> Isolation {
     let mut isolation = Isolation::of("local");
     if root {

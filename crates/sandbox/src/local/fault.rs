@@ -12,7 +12,7 @@ const FREE_BYTES_MIN: u64 = 16 << 20;
 const FREE_FILES_MIN: u64 = 64;
 
 impl Inner {
-    /// What is wrong now; `None` where nothing is.
+    /// Present fault; `None` where nothing is.
     pub(super) fn fault(&self) -> Option<String> {
         if !self.agent.is_file() {
             return Some(format!("the agent {} is gone: restart the server", self.agent.display()));

@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What a folder holds.
+/// Contents of a folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct FolderSize {
     pub(super) bytes: u64,
     pub(super) files: u64,
 }
@@ -16,8 +16,8 @@ pub(super) struct Held {
 ///
 /// # Errors
 /// When something in it cannot be looked into: nobody knows then how much it is.
-pub(super) fn measure(folder: &Path, most: Held) -> io::Result<Held> {
-    let mut held = Held::default();
+pub(super) fn measure(folder: &Path, most: FolderSize) -> io::Result<FolderSize> {
+    let mut held = FolderSize::default();
     let mut left: Vec<PathBuf> = vec![folder.to_path_buf()];
     while let Some(folder) = left.pop() {
         let entries = match fs::read_dir(&folder) {
@@ -120,10 +120,10 @@ mod tests {
         for number in 0..10 {
             fs::write(folder.path().join(number.to_string()), [1; 10_000]).expect("written");
         }
-        let most = Held { bytes: 1 << 30, files: 100 };
+        let most = FolderSize { bytes: 1 << 30, files: 100 };
         let held = measure(folder.path(), most).expect("measured");
         assert_eq!(held.files, 10);
         assert!((100_000..200_000).contains(&held.bytes), "{} bytes", held.bytes);
-        assert_eq!(measure(folder.path(), Held { files: 3, ..most }).expect("measured").files, 4);
+        assert_eq!(measure(folder.path(), FolderSize { files: 3, ..most }).expect("measured").files, 4);
     }
 }

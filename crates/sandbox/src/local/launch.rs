@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::Inner;
-use super::held::{Held, Prepared, named};
+use super::processes::{LocalHandle, Prepared, named};
 use crate::backend::Start;
 use crate::error::SandboxError;
 use crate::ids::{FIRST_ID, IDS};
@@ -22,22 +22,22 @@ use crate::link::Link;
 
 /// Most that is kept of what a start complains about.
 const COMPLAINT_BYTES_MAX: usize = 4_096;
-/// How long whoever was started may go on complaining once it does not listen any more.
+/// Time for which the processes of a start may go on writing to standard error once it does not listen any more.
 const COMPLAINT_MAX: Duration = Duration::from_secs(2);
 
 /// Processes that were started.
 pub(super) struct Launched {
-    pub(super) held: Held,
+    pub(super) handle: LocalHandle,
     pub(super) link: Link,
     pub(super) complaint: Complaint,
     pub(super) disk_is_new: bool,
 }
 
-/// What the processes of a sandbox print on standard error: why a start failed.
+/// Standard error of the processes of a sandbox: why a start failed.
 #[derive(Clone)]
 pub(super) struct Complaint {
     said: Arc<Mutex<Vec<u8>>>,
-    /// Whether all was said.
+    /// True once all was read.
     is_over: watch::Receiver<bool>,
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn launch(inner: &Arc<Inner>, bwrap: &Path, start: &Start) -> R
     for name in std::iter::once(&start.id).chain(&start.disk) {
         named(name)?;
     }
-    let (held, prepared) = prepare(inner, start).await?;
+    let (handle, prepared) = prepare(inner, start).await?;
     let disk_is_new = prepared.disk_is_new;
     let plan = plan(inner, bwrap, start, &root, prepared);
     let plan = serde_json::to_string(&plan).map_err(|error| SandboxError::Start(error.to_string()))?;
@@ -107,15 +107,15 @@ pub(super) async fn launch(inner: &Arc<Inner>, bwrap: &Path, start: &Start) -> R
         return Err(SandboxError::Start("the launcher has no pipes".to_owned()));
     };
     let (complaint, listening) = Complaint::listen(stderr);
-    let held = held.with_processes(child, listening, &start.profile);
-    Ok(Launched { held, link: Link::new(stdout, stdin), complaint, disk_is_new })
+    let handle = handle.with_processes(child, listening, &start.profile);
+    Ok(Launched { handle, link: Link::new(stdout, stdin), complaint, disk_is_new })
 }
 
 /// Makes control groups and disk.
-async fn prepare(inner: &Arc<Inner>, start: &Start) -> Result<(Held, Prepared), SandboxError> {
+async fn prepare(inner: &Arc<Inner>, start: &Start) -> Result<(LocalHandle, Prepared), SandboxError> {
     let (inner, id, disk) = (Arc::clone(inner), start.id.clone(), start.disk.clone());
     let profile = Arc::clone(&start.profile);
-    let made = tokio::task::spawn_blocking(move || Held::prepare(&inner, &id, disk, &profile));
+    let made = tokio::task::spawn_blocking(move || LocalHandle::prepare(&inner, &id, disk, &profile));
     made.await.map_err(|error| SandboxError::Start(error.to_string()))?
 }
 

@@ -4,8 +4,8 @@ mod disk;
 mod examine;
 mod fault;
 mod folder;
-mod held;
 mod launch;
+mod processes;
 mod watch;
 
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ struct Inner {
     agent: PathBuf,
     disks: Disks,
     cgroups: Cgroups,
-    /// Whether the server is root, and so a range of user ids and disks can be had.
+    /// True if the server is root, and so a range of user ids and disks can be had.
     root: bool,
     seccomp: Vec<u64>,
     /// Bubblewrap, once it was found that sandboxes can be started here.
@@ -89,14 +89,14 @@ impl Backend for Local {
         let launched = tokio::time::timeout(limit, launch::launch(&self.0, bwrap, &start)).await;
         let launched = launched.unwrap_or_else(|_| Err(SandboxError::Start(format!("it took more than {limit:?}"))))?;
         let Start { image, profile, .. } = start;
-        let launch::Launched { held, link, mut complaint, disk_is_new } = launched;
-        match Sandbox::set_up(link, Box::new(held), isolation, image, profile, self.0.seccomp.clone()).await {
+        let launch::Launched { processes, link, mut complaint, disk_is_new } = launched;
+        match Sandbox::set_up(link, Box::new(processes), isolation, image, profile, self.0.seccomp.clone()).await {
             Ok(sandbox) => Ok(sandbox),
-            Err((error, mut held)) => {
+            Err((error, mut processes)) => {
                 if matches!(error, SandboxError::Lost(_)) {
                     complaint.end().await;
                 }
-                held.destroy(disk_is_new).await;
+                processes.destroy(disk_is_new).await;
                 Err(complaint.explain(error))
             }
         }

@@ -9,24 +9,24 @@ use nix::unistd::Pid;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use super::folder::{Held, measure};
+use super::folder::{FolderSize, measure};
 use crate::profile::Profile;
 
-/// How often.
+/// Interval of the measurements.
 pub(super) const EVERY: Duration = Duration::from_millis(200);
 
-/// Why a watched sandbox was ended, once it was: its disk held too much, or could not be measured.
+/// Reason why a watched sandbox was ended, once it was: its disk held too much, or could not be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Excess {
     /// It held more than its profile allows.
-    Held(String),
+    Disk(String),
     /// It could not be measured.
     Unmeasured(String),
 }
 
 /// Kills a process group once the folder holds more than the profile allows, or cannot be measured; `found` then says why.
 pub(super) fn watch(folder: PathBuf, profile: &Profile, group: Pid, found: Arc<OnceLock<Excess>>) -> JoinHandle<()> {
-    let most = Held { bytes: profile.disk_bytes.value, files: profile.disk_inodes.value };
+    let most = FolderSize { bytes: profile.disk_bytes.value, files: profile.disk_inodes.value };
     let watching = async move {
         let mut ticks = tokio::time::interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -45,14 +45,14 @@ pub(super) fn watch(folder: PathBuf, profile: &Profile, group: Pid, found: Arc<O
     tokio::runtime::Handle::current().spawn(watching)
 }
 
-/// What is too much; `None` while all is well.
-fn excess(folder: &Path, most: Held) -> Option<Excess> {
+/// The excess; `None` while all is well.
+fn excess(folder: &Path, most: FolderSize) -> Option<Excess> {
     match measure(folder, most) {
         Ok(held) if held.bytes > most.bytes => {
-            Some(Excess::Held(format!("its disk holds more than {} bytes", most.bytes)))
+            Some(Excess::Disk(format!("its disk holds more than {} bytes", most.bytes)))
         }
         Ok(held) if held.files > most.files => {
-            Some(Excess::Held(format!("its disk holds more than {} files", most.files)))
+            Some(Excess::Disk(format!("its disk holds more than {} files", most.files)))
         }
         Ok(_) => None,
         Err(error) => Some(Excess::Unmeasured(format!("its disk cannot be measured: {error}"))),

@@ -9,7 +9,7 @@ use palestra_sandbox::Docker;
 use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 
-use crate::world::{Left, World};
+use crate::world::{Leftovers, World};
 
 /// The engine that the environment names; `None` where it names none.
 pub(crate) async fn docker() -> Option<World> {
@@ -35,7 +35,7 @@ pub(crate) async fn docker() -> Option<World> {
             let pending = docker.pending();
             let mut processes = containers(&host, &server);
             processes.extend((pending > 0).then(|| format!("{pending} that are made or removed")));
-            Left { processes, ..Left::default() }
+            Leftovers { processes, ..Leftovers::default() }
         }
     };
     Some(World {

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::{Backend as _, Local, Sandbox, Start};
 
-use crate::world::{Left, local_left, profile, shell};
+use crate::world::{Leftovers, local_left, profile, shell};
 
 const FOLDER: &str = "PALESTRA_TEST_CRASH_FOLDER";
 
@@ -75,10 +75,10 @@ async fn a_killed_server_leaves_no_process_and_its_disks_are_gone_on_with() {
     again.destroy(true).await;
     // The agents end by themselves, with all that ran below them.
     let until = Instant::now() + Duration::from_secs(10);
-    while local_left(folder.path()) != Left::default() && Instant::now() < until {
+    while local_left(folder.path()) != Leftovers::default() && Instant::now() < until {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert_eq!(local_left(folder.path()), Left::default());
+    assert_eq!(local_left(folder.path()), Leftovers::default());
     let dead = format!("-{}-", server.id());
     for hierarchy in ["memory", "pids", "cpu", "unified"] {
         let servers = std::fs::read_dir(format!("/sys/fs/cgroup/{hierarchy}/palestra")).into_iter().flatten().flatten();

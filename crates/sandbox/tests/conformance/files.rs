@@ -40,7 +40,7 @@ pub(crate) async fn links_and_pipes_are_not_read_and_long_files_are_refused(worl
     sandbox.destroy(false).await;
 }
 
-pub(crate) async fn what_is_packed_can_be_unpacked_elsewhere(world: &World) {
+pub(crate) async fn packed_files_can_be_unpacked_elsewhere(world: &World) {
     let (one, other) = (world.terminal().await, world.terminal().await);
     shell(&one, "cd; mkdir -p tree/deep; echo text > tree/deep/file; ln -s deep/file tree/link; chmod 750 tree/deep")
         .await;

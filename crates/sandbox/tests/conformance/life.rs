@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use palestra_sandbox::sandbox::PtyPiece;
 use palestra_sandbox::{Command, SandboxError};
 
-use crate::world::{Left, World, profile, run, shell};
+use crate::world::{Leftovers, World, profile, run, shell};
 
 pub(crate) async fn frozen_processes_do_nothing_until_they_are_thawed(world: &World) {
     let sandbox = world.terminal().await;
@@ -72,7 +72,7 @@ pub(crate) async fn a_terminal_types_resizes_and_ends(world: &World) {
     sandbox.destroy(false).await;
 }
 
-/// What is printed until these words come.
+/// Output up to these words.
 async fn until(screen: &mut palestra_sandbox::sandbox::Screen, words: &str) -> String {
     let reading = async {
         let mut seen = String::new();
@@ -88,7 +88,7 @@ async fn until(screen: &mut palestra_sandbox::sandbox::Screen, words: &str) -> S
     read.unwrap_or_else(|_| panic!("{words} did not come"))
 }
 
-pub(crate) async fn what_is_in_use_is_told(world: &World) {
+pub(crate) async fn resource_usage_is_reported(world: &World) {
     let sandbox = world.terminal().await;
     shell(&sandbox, "sleep 1000 & sleep 1000 & head -c 5M /dev/urandom > /home/agent/file").await;
     let stats = sandbox.stats().await.expect("stats");
@@ -101,12 +101,12 @@ pub(crate) async fn what_is_in_use_is_told(world: &World) {
 pub(crate) async fn nothing_is_left_of_what_was_destroyed(world: &World) {
     let sandbox = world.terminal().await;
     shell(&sandbox, "for i in 1 2 3; do (setsid sh -c 'trap \"\" TERM; sleep 1000' >/dev/null 2>&1 &); done").await;
-    assert_ne!(world.left(), Left::default(), "a running sandbox is seen");
+    assert_ne!(world.left(), Leftovers::default(), "a running sandbox is seen");
     let begun = Instant::now();
     sandbox.destroy(false).await;
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     // At once, not later.
-    assert_eq!(world.left(), Left::default());
+    assert_eq!(world.left(), Leftovers::default());
     let lost = sandbox.exec(&Command::new(["true"])).await.expect_err("it is gone");
     assert!(matches!(lost, SandboxError::Lost(_)), "{lost:?}");
     sandbox.destroy(false).await;
@@ -149,10 +149,10 @@ pub(crate) async fn twenty_start_and_work_at_once(world: &World) {
     println!("twenty started and worked in {:?}", begun.elapsed());
     assert_eq!(shell(&sandboxes[0], "pgrep -c . || true").await.trim().len(), 1, "each sees its own processes alone");
     futures::future::join_all(sandboxes.iter().map(|sandbox| sandbox.destroy(false))).await;
-    assert_eq!(world.left(), Left::default());
+    assert_eq!(world.left(), Leftovers::default());
 }
 
-/// What a back end whose disks do not outlive their sandbox says to whoever wants to keep one.
+/// A back end whose disks do not outlive their sandbox refuses to keep one.
 async fn keeping_a_disk_is_refused(world: &World) {
     let sandbox = world.terminal().await;
     let refused = sandbox.keep_disk("kept").await.expect_err("it cannot be kept");
@@ -160,7 +160,7 @@ async fn keeping_a_disk_is_refused(world: &World) {
     sandbox.destroy(false).await;
     let refused = world.on_disk(profile("terminal"), Some("kept")).await.map(|_| ()).expect_err("there is none");
     assert!(refused.to_string().contains("disks that are kept need"), "{refused}");
-    assert_eq!(world.left(), Left::default());
+    assert_eq!(world.left(), Leftovers::default());
 }
 
 pub(crate) async fn a_disk_is_kept_and_gone_on_with(world: &World) {
@@ -172,13 +172,13 @@ pub(crate) async fn a_disk_is_kept_and_gone_on_with(world: &World) {
     sandbox.keep_disk("kept").await.expect("kept");
     shell(&sandbox, "echo second >> /home/agent/file").await;
     sandbox.destroy(false).await;
-    assert_eq!(world.left(), Left { disks: vec!["kept".to_owned()], ..Left::default() });
+    assert_eq!(world.left(), Leftovers { disks: vec!["kept".to_owned()], ..Leftovers::default() });
     let again = world.on_disk(profile("terminal"), Some("kept")).await.expect("a sandbox");
     assert_eq!(shell(&again, "cat /home/agent/file").await, "first\nsecond\n");
     let changes = again.changes(100).await.expect("changes");
     assert!(changes.iter().any(|change| change.path == "/home/agent/file"), "{changes:?}");
     again.destroy(true).await;
-    assert_eq!(world.left(), Left::default());
+    assert_eq!(world.left(), Leftovers::default());
 }
 
 pub(crate) async fn a_disk_is_used_once_at_a_time(world: &World) {
@@ -239,7 +239,7 @@ pub(crate) async fn a_lost_agent_is_said_and_nothing_is_left(world: &World) {
     world.nothing_is_left().await;
 }
 
-pub(crate) async fn what_is_in_force_is_told_line_by_line(world: &World) {
+pub(crate) async fn isolation_is_reported_line_by_line(world: &World) {
     let sandbox = world.terminal().await;
     let isolation = sandbox.isolation();
     assert_eq!(isolation.backend, world.backend.name());

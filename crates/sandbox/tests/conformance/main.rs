@@ -1,5 +1,5 @@
-//! What every back end must do, as one body of tests: each case takes a [`world::World`] and runs against every back end that is
-//! there. A new back end is a function that makes a world and one line at the end of this file.
+//! Suite of every back end: each case takes a [`world::World`] and runs against every back end that is there. A new back end is
+//! a function that makes a world and one line at the end of this file.
 
 #![expect(clippy::print_stdout, reason = "cases say what they measured")]
 
@@ -36,7 +36,7 @@ macro_rules! cases {
         programs: programs_end_with_their_driver,
         files: files_are_written_and_read_as_bytes,
         files: links_and_pipes_are_not_read_and_long_files_are_refused,
-        files: what_is_packed_can_be_unpacked_elsewhere,
+        files: packed_files_can_be_unpacked_elsewhere,
         files: an_archive_cannot_leave_its_folder,
         files: changes_name_what_was_added_modified_and_deleted,
         files: the_change_of_a_sandbox_can_be_applied_to_another,
@@ -51,7 +51,7 @@ macro_rules! cases {
         life: frozen_processes_do_nothing_until_they_are_thawed,
         life: kill_ends_every_process_and_the_sandbox_stays,
         life: a_terminal_types_resizes_and_ends,
-        life: what_is_in_use_is_told,
+        life: resource_usage_is_reported,
         life: nothing_is_left_of_what_was_destroyed,
         life: nothing_is_left_of_what_was_dropped,
         life: nothing_is_left_of_a_start_that_fails,
@@ -60,11 +60,11 @@ macro_rules! cases {
         life: a_disk_is_used_once_at_a_time,
         life: sweeping_removes_disks_that_nobody_keeps,
         life: a_lost_agent_is_said_and_nothing_is_left,
-        life: what_is_in_force_is_told_line_by_line,
+        life: isolation_is_reported_line_by_line,
         life: a_profile_that_requires_what_is_not_in_force_starts_nothing,
         life: starting_and_running_are_quick,
-        watched: what_a_watched_command_runs_and_opens_is_told,
-        watched: what_a_watched_command_misses_and_acts_upon_is_told,
+        watched: programs_and_files_of_a_watched_command_are_reported,
+        watched: missing_files_and_targets_of_a_watched_command_are_reported,
         watched: nobody_shakes_a_watcher_off,
         watched: stopped_and_timed_out_commands_are_as_without_a_watcher,
     } )* };

@@ -30,7 +30,7 @@ fn ran(record: &Record) -> Vec<String> {
     lines.collect()
 }
 
-/// Whether commands can be watched here. Where there is one user id alone nobody may trace, and the record says so of every command.
+/// True if commands can be watched here. Where there is one user id alone nobody may trace, and the record says so of every command.
 async fn is_seen(sandbox: &Sandbox) -> bool {
     if sandbox.isolation().lines["uid"].enforced {
         return true;
@@ -42,7 +42,7 @@ async fn is_seen(sandbox: &Sandbox) -> bool {
     false
 }
 
-pub(crate) async fn what_a_watched_command_runs_and_opens_is_told(world: &World) {
+pub(crate) async fn programs_and_files_of_a_watched_command_are_reported(world: &World) {
     let sandbox = world.terminal().await;
     if !is_seen(&sandbox).await {
         return sandbox.destroy(false).await;
@@ -74,7 +74,7 @@ pub(crate) async fn what_a_watched_command_runs_and_opens_is_told(world: &World)
     sandbox.destroy(false).await;
 }
 
-pub(crate) async fn what_a_watched_command_misses_and_acts_upon_is_told(world: &World) {
+pub(crate) async fn missing_files_and_targets_of_a_watched_command_are_reported(world: &World) {
     let sandbox = world.terminal().await;
     if !is_seen(&sandbox).await {
         return sandbox.destroy(false).await;

@@ -34,7 +34,7 @@ fn every_case_holds_without_root() {
     assert!(!said.contains(" 0 passed"), "{said}");
 }
 
-/// What the kernel does not bound is watched.
+/// Limits that the kernel does not enforce are watched.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watched_disk_ends_a_sandbox_that_holds_too_much() {
     use crate::world;

@@ -1,4 +1,4 @@
-//! What a case has: a back end, an image, and how to find what is left of sandboxes.
+//! World of a case: a back end, an image, and how to find what is left of sandboxes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use tempfile::TempDir;
 pub(crate) struct World {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) image: Arc<Image>,
-    /// Whether disks of this back end can outlive their sandbox.
+    /// True if disks of this back end can outlive their sandbox.
     pub(crate) keeps_disks: bool,
-    /// What this world left on the machine.
-    pub(crate) left: Box<dyn Fn() -> Left + Send + Sync>,
+    /// Leftovers of this world on the machine.
+    pub(crate) left: Box<dyn Fn() -> Leftovers + Send + Sync>,
     pub(crate) kill_agents: Box<dyn Fn() + Send + Sync>,
     pub(crate) started: AtomicU64,
     pub(crate) folder: TempDir,
 }
 
-/// What is left of sandboxes, by kind. Nothing of it should be.
+/// Leftovers of sandboxes, by kind. Nothing of it should be.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct Leftovers {
     pub(crate) processes: Vec<String>,
     pub(crate) mounts: Vec<String>,
     pub(crate) control_groups: Vec<String>,
@@ -97,12 +97,12 @@ impl World {
         self.folder.path()
     }
 
-    /// What would be in force.
+    /// Isolation that would be in force.
     pub(crate) async fn isolation(&self) -> Isolation {
         self.backend.examine(&profile("terminal")).await.expect("a back end")
     }
 
-    /// Whether the kernel enforces a line here; says so where it does not.
+    /// True if the kernel enforces a line here; says so where it does not.
     pub(crate) async fn enforces(&self, line: &str) -> bool {
         let enforcement = self.isolation().await.lines.remove(line).expect("a line of every profile");
         if !enforcement.enforced {
@@ -116,18 +116,18 @@ impl World {
         (self.kill_agents)();
     }
 
-    /// What is left.
-    pub(crate) fn left(&self) -> Left {
+    /// The leftovers.
+    pub(crate) fn left(&self) -> Leftovers {
         (self.left)()
     }
 
     /// Waits until nothing is left, for what is cleaned up in the background.
     pub(crate) async fn nothing_is_left(&self) {
         let until = Instant::now() + Duration::from_secs(10);
-        while self.left() != Left::default() && Instant::now() < until {
+        while self.left() != Leftovers::default() && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert_eq!(self.left(), Left::default());
+        assert_eq!(self.left(), Leftovers::default());
     }
 
     /// The end of a case: whatever it did, nothing is left.
@@ -150,11 +150,11 @@ pub(crate) async fn run(sandbox: &Sandbox, line: &str) -> Output {
     sandbox.exec(&Command::shell(line)).await.expect("an answer")
 }
 
-/// What sandboxes of the local back end in this folder left.
-pub(crate) fn local_left(folder: &Path) -> Left {
+/// Leftovers of the local back end's sandboxes in this folder.
+pub(crate) fn local_left(folder: &Path) -> Leftovers {
     let folder = folder.to_string_lossy().into_owned();
     let own = std::process::id().to_string();
-    let mut left = Left::default();
+    let mut left = Leftovers::default();
     for process in entries("/proc").into_iter().filter(|process| *process != own) {
         let exe = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
         // Bubblewrap itself is known by the image that it was handed.

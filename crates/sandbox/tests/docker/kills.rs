@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use palestra_sandbox::{Backend as _, SandboxError, Start};
 
-use super::place::{Place, bare, profile, repository, until};
+use super::fixture::{Fixture, bare, profile, repository, until};
 
 /// An engine of this test alone.
 struct Engine(PathBuf);
@@ -36,12 +36,12 @@ async fn an_engine_that_is_killed_loses_its_sandboxes_at_once_and_leaves_nothing
     }
     let engine = Engine(PathBuf::from(format!("/tmp/palestra-dk-{}", std::process::id())));
     let host = engine.run("start");
-    let place = Place::at(&host, "killed").await;
-    let image = bare(place.folder.path());
+    let fixture = Fixture::at(&host, "killed").await;
+    let image = bare(fixture.folder.path());
     let profile = Arc::new(profile());
     let mut open = Vec::new();
     for number in 0..20 {
-        open.push(place.start(&format!("open-{number}"), &image, &profile).await.expect("started"));
+        open.push(fixture.start(&format!("open-{number}"), &image, &profile).await.expect("started"));
     }
     engine.run("kill");
     let killed = Instant::now();
@@ -49,7 +49,7 @@ async fn an_engine_that_is_killed_loses_its_sandboxes_at_once_and_leaves_nothing
         assert!(matches!(sandbox.stats().await, Err(SandboxError::Lost(_))));
     }
     assert!(killed.elapsed() < Duration::from_secs(5), "{:?}", killed.elapsed());
-    let refused = place.start("late", &image, &profile).await;
+    let refused = fixture.start("late", &image, &profile).await;
     assert!(matches!(refused, Err(SandboxError::Unavailable(_))), "{:?}", refused.err());
     // Half are given up while no engine can remove them; the others belong to a server that was killed too.
     let left = open.split_off(10);
@@ -57,37 +57,37 @@ async fn an_engine_that_is_killed_loses_its_sandboxes_at_once_and_leaves_nothing
         sandbox.destroy(true).await;
     }
     assert_eq!(engine.run("start"), host);
-    let now = place.again().await;
+    let now = fixture.again().await;
     now.sweep(&BTreeSet::new()).await.expect("swept");
-    place.emptied().await;
+    fixture.emptied().await;
     until(|| now.pending() == 0, || format!("{} pending", now.pending())).await;
     drop(left);
     let start = Start { id: "new".into(), image, profile, disk: None };
     now.start(start).await.expect("started").destroy(true).await;
-    place.emptied().await;
+    fixture.emptied().await;
 }
 
 #[tokio::test]
 async fn a_container_that_is_killed_is_lost_and_gone() {
-    let Some(place) = Place::find("container").await else { return };
-    let image = bare(place.folder.path());
-    let sandbox = place.start("one", &image, &Arc::new(profile())).await.expect("started");
-    place.command(&["kill", &place.containers()[0]]);
+    let Some(fixture) = Fixture::find("container").await else { return };
+    let image = bare(fixture.folder.path());
+    let sandbox = fixture.start("one", &image, &Arc::new(profile())).await.expect("started");
+    fixture.command(&["kill", &fixture.containers()[0]]);
     assert!(matches!(sandbox.stats().await, Err(SandboxError::Lost(_))));
-    place.emptied().await;
+    fixture.emptied().await;
     sandbox.destroy(true).await;
 }
 
-/// What the death of a server does to its connections, the end of a runtime does too: nobody is left who could remove anything.
+/// The end of a runtime does the same as the death of a server does to its connections: nobody is left who could remove anything.
 #[test]
 fn a_server_that_dies_takes_its_containers_with_it() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let dying = runtime();
-    let Some(place) = dying.block_on(Place::find("server")) else { return };
-    let image = bare(place.folder.path());
-    let sandbox = dying.block_on(place.start("one", &image, &Arc::new(profile()))).expect("started");
-    assert_eq!(place.containers().len(), 1);
+    let Some(fixture) = dying.block_on(Fixture::find("server")) else { return };
+    let image = bare(fixture.folder.path());
+    let sandbox = dying.block_on(fixture.start("one", &image, &Arc::new(profile()))).expect("started");
+    assert_eq!(fixture.containers().len(), 1);
     drop(dying);
     drop(sandbox);
-    runtime().block_on(place.no_containers());
+    runtime().block_on(fixture.no_containers());
 }

@@ -2,7 +2,7 @@
 //! (`unix://PATH`), `PALESTRA_IMAGES` a folder with the image `shell`; without them the tests say so and return.
 
 mod files;
+mod fixture;
 mod kills;
-mod place;
 mod remains;
 mod walls;

@@ -1,11 +1,11 @@
-//! What a container is from inside, and what it may use.
+//! Tests of the isolation and limits of a container, from inside.
 
 use std::sync::Arc;
 
 use palestra_sandbox::wire::{FailureCode, User};
 use palestra_sandbox::{Backend as _, Command, Sandbox};
 
-use super::place::{Place, profile, shell};
+use super::fixture::{Fixture, profile, shell};
 
 async fn text(sandbox: &Sandbox, line: &str) -> String {
     let output = sandbox.exec(&Command { merge: true, ..Command::shell(line) }).await.expect("it ran");
@@ -14,8 +14,8 @@ async fn text(sandbox: &Sandbox, line: &str) -> String {
 
 #[tokio::test]
 async fn a_command_sees_the_image_and_nothing_of_the_host() {
-    let (Some(place), Some(shell)) = (Place::find("walls").await, shell()) else { return };
-    let sandbox = place.start("one", &shell, &Arc::new(profile())).await.expect("started");
+    let (Some(fixture), Some(shell)) = (Fixture::find("walls").await, shell()) else { return };
+    let sandbox = fixture.start("one", &shell, &Arc::new(profile())).await.expect("started");
     assert_eq!(text(&sandbox, "id -u; pwd; hostname").await, "1000\n/home/agent\nsandbox");
     assert_eq!(text(&sandbox, "cat /proc/self/uid_map | tr -s ' '").await, "0 100000 65536");
     assert_eq!(text(&sandbox, "grep -c . /proc/net/dev").await, "3", "two lines of heading, and loopback");
@@ -37,15 +37,15 @@ async fn a_command_sees_the_image_and_nothing_of_the_host() {
         assert!(!output.success(), "{refused}");
     }
     sandbox.destroy(true).await;
-    assert_eq!(place.containers(), Vec::<String>::new());
+    assert_eq!(fixture.containers(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn a_root_user_inside_is_nobody_outside() {
-    let (Some(place), Some(shell)) = (Place::find("root").await, shell()) else { return };
+    let (Some(fixture), Some(shell)) = (Fixture::find("root").await, shell()) else { return };
     let mut root = profile();
     root.user.value = User { uid: 0, gid: 0 };
-    let sandbox = place.start("one", &shell, &Arc::new(root)).await.expect("started");
+    let sandbox = fixture.start("one", &shell, &Arc::new(root)).await.expect("started");
     assert_eq!(text(&sandbox, "id -u; touch /etc/made && stat -c %u /etc/made").await, "0\n0");
     for refused in [
         "echo 1 > /proc/sys/kernel/panic",
@@ -61,11 +61,11 @@ async fn a_root_user_inside_is_nobody_outside() {
         assert!(!output.success(), "{refused}");
     }
     assert_eq!(
-        place.command(&[
+        fixture.command(&[
             "inspect",
             "--format",
             "{{.HostConfig.Privileged}} {{.HostConfig.NetworkMode}}",
-            &place.containers()[0]
+            &fixture.containers()[0]
         ]),
         "false none"
     );
@@ -74,8 +74,8 @@ async fn a_root_user_inside_is_nobody_outside() {
 
 #[tokio::test]
 async fn disk_inodes_processes_and_memory_are_bounded() {
-    let (Some(place), Some(shell)) = (Place::find("bounds").await, shell()) else { return };
-    let sandbox = place.start("one", &shell, &Arc::new(profile())).await.expect("started");
+    let (Some(fixture), Some(shell)) = (Fixture::find("bounds").await, shell()) else { return };
+    let sandbox = fixture.start("one", &shell, &Arc::new(profile())).await.expect("started");
     let filled = text(&sandbox, "head -c 100m /dev/zero > big; stat -c %s big; rm big").await;
     assert!(filled.contains("No space left"), "{filled}");
     let written: u64 = filled.lines().last().and_then(|line| line.parse().ok()).expect("a size");
@@ -95,18 +95,18 @@ async fn disk_inodes_processes_and_memory_are_bounded() {
     for line in ["user", "net", "memory", "processes", "cpu", "disk", "inodes", "seccomp", "uid", "runtime"] {
         assert!(isolation.lines.get(line).is_some_and(|line| line.enforced), "{line}: {isolation:?}");
     }
-    let expected = place.docker.examine(&profile()).await.expect("examined");
+    let expected = fixture.docker.examine(&profile()).await.expect("examined");
     assert_eq!(expected.lines.keys().collect::<Vec<_>>(), isolation.lines.keys().collect::<Vec<_>>());
     sandbox.destroy(true).await;
 }
 
 #[tokio::test]
 async fn changes_are_those_of_the_upper_layer_and_go_into_another_sandbox() {
-    let (Some(place), Some(shell)) = (Place::find("changes").await, shell()) else { return };
+    let (Some(fixture), Some(shell)) = (Fixture::find("changes").await, shell()) else { return };
     let mut root = profile();
     root.user.value = User { uid: 0, gid: 0 };
     let root = Arc::new(root);
-    let one = place.start("one", &shell, &root).await.expect("started");
+    let one = fixture.start("one", &shell, &root).await.expect("started");
     let done = "rm -r /etc/skel && mkdir /etc/skel && echo new > /etc/skel/new && rm /etc/issue && echo x >> /etc/hosts && mv /usr/share/vim /srv/";
     assert_eq!(text(&one, done).await, "");
     let paths = |changes: Vec<palestra_sandbox::wire::Change>| {
@@ -121,12 +121,12 @@ async fn changes_are_those_of_the_upper_layer_and_go_into_another_sandbox() {
     assert!(changes.iter().all(|(path, _)| !path.starts_with("/proc") && !path.starts_with("/dev")), "{changes:?}");
     let bounds = palestra_sandbox::sandbox::Bounds { bytes_max: 64 << 20, entries_max: 10_000 };
     let (delta, _) = one.delta(bounds, &[]).await.expect("packed");
-    let two = place.start("two", &shell, &root).await.expect("started");
+    let two = fixture.start("two", &shell, &root).await.expect("started");
     two.apply(&delta).await.expect("applied");
     assert_eq!(paths(two.changes(10_000).await.expect("listed")), changes);
     assert_eq!(text(&two, "ls -A /etc/skel; ls /etc/issue /usr/share/vim 2>&1 | wc -l").await, "new\n2");
     assert!(two.read("/etc/issue", 10).await.expect_err("deleted").is(FailureCode::NotFound));
     one.destroy(true).await;
     two.destroy(true).await;
-    assert_eq!(place.containers(), Vec::<String>::new());
+    assert_eq!(fixture.containers(), Vec::<String>::new());
 }

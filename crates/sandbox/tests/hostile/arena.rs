@@ -1,4 +1,4 @@
-//! Where hostile programs meet a back end: sandboxes under the shipped profile with small limits, a neighbour that must not notice, and
+//! Arena in which hostile programs meet a back end: sandboxes under the shipped profile with small limits, a neighbour that must not notice, and
 //! the count of what is left at the end.
 
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub(crate) const PROCESSES: u64 = 64;
 /// Output of each command that is kept.
 pub(crate) const OUTPUT: u64 = 64 << 10;
 
-/// Which back end.
+/// The back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Namespaces of this machine.
@@ -68,7 +68,7 @@ pub(crate) async fn on(kind: Kind, body: impl AsyncFn(&Arena)) {
         _folder: folder,
     };
     // What a back end makes once (templates, skeletons) is there after the first start.
-    arena.close_after(async |arena| drop(arena.fort().await)).await;
+    arena.close_after(async |arena| drop(arena.sandbox().await)).await;
     let (files, descriptors) = (census::files(&arena.folder), census::descriptors());
     arena.close_after(body).await;
     let more: Vec<_> = census::files(&arena.folder).difference(&files).cloned().collect();
@@ -107,12 +107,12 @@ impl Arena {
     }
 
     /// A sandbox under [`Arena::profile`].
-    pub(crate) async fn fort(&self) -> Fort {
-        self.fort_under(Self::profile()).await
+    pub(crate) async fn sandbox(&self) -> HostileSandbox {
+        self.sandbox_under(Self::profile()).await
     }
 
     /// A sandbox under another profile.
-    pub(crate) async fn fort_under(&self, profile: Profile) -> Fort {
+    pub(crate) async fn sandbox_under(&self, profile: Profile) -> HostileSandbox {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let id = format!("hostile-{}-{number}", std::process::id());
         let user = profile.user.value;
@@ -121,16 +121,16 @@ impl Arena {
         self.started.lock().expect("the list").push((id, Arc::clone(&sandbox)));
         let namespace = sandbox.exec(&Command::new(["readlink", "/proc/self/ns/pid"])).await.expect("runs");
         assert!(namespace.success(), "{namespace:?}");
-        Fort { sandbox, user, namespace: namespace.text().trim().to_owned() }
+        HostileSandbox { sandbox, user, namespace: namespace.text().trim().to_owned() }
     }
 
     /// A sandbox that answers all the time, or says that it did not.
     pub(crate) async fn neighbour(&self) -> Neighbour {
-        let fort = self.fort().await;
+        let sandbox = self.sandbox().await;
         let stop = Arc::new(AtomicBool::new(false));
         let mut task = tokio::task::JoinSet::new();
         task.spawn({
-            let (sandbox, stop) = (Arc::clone(&fort.sandbox), Arc::clone(&stop));
+            let (sandbox, stop) = (Arc::clone(&sandbox.sandbox), Arc::clone(&stop));
             async move {
                 let mut longest = Duration::ZERO;
                 let mut answers = 0_u64;
@@ -152,7 +152,7 @@ impl Arena {
 /// A sandbox that does little and must not notice what others do.
 pub(crate) struct Neighbour {
     stop: Arc<AtomicBool>,
-    /// How often it answered, and how long it took at most. Ends with this.
+    /// Interval of its answers, and the longest of them. Ends with this.
     task: tokio::task::JoinSet<(u64, Duration)>,
 }
 
@@ -168,13 +168,13 @@ impl Neighbour {
 }
 
 /// A sandbox that holds hostile programs.
-pub(crate) struct Fort {
+pub(crate) struct HostileSandbox {
     pub(crate) sandbox: Arc<Sandbox>,
     user: User,
     namespace: String,
 }
 
-impl Fort {
+impl HostileSandbox {
     /// Puts a program into it; answers where.
     pub(crate) async fn put(&self, name: &str) -> String {
         let bytes = std::fs::read(programs::built(name)).expect("the program");
@@ -205,7 +205,7 @@ impl Fort {
         Self::read_tries(&output)
     }
 
-    /// What came of the tries of a program that ran.
+    /// Tries of a program that ran.
     pub(crate) fn read_tries(output: &Output) -> Tries {
         let tries = Tries::of(&output.text());
         let expected = i32::from(!tries.escaped().is_empty());

@@ -1,5 +1,5 @@
-//! What there is on the host, looked at from outside of every sandbox: processes, mounts, loop devices, control groups, containers,
-//! files and descriptors.
+//! Census of the host, from outside of every sandbox: processes, mounts, loop devices, control groups, containers, files and
+//! descriptors.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};

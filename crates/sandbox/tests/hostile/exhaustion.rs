@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use palestra_sandbox::{Command, SandboxError};
 
-use crate::arena::{Arena, DISK, Fort, INODES, Kind, MEMORY, OUTPUT, PROCESSES};
+use crate::arena::{Arena, DISK, HostileSandbox, INODES, Kind, MEMORY, OUTPUT, PROCESSES};
 use crate::census;
 
 crate::on_every_back_end! {
@@ -15,18 +15,18 @@ crate::on_every_back_end! {
 
 async fn fork_bomb(arena: &Arena) {
     let neighbour = arena.neighbour().await;
-    let fort = arena.fort().await;
-    let path = fort.put("fork_bomb").await;
-    let bomb = Command { wall: Some(Duration::from_secs(4)), ..Fort::command(&path, &[]) };
+    let sandbox = arena.sandbox().await;
+    let path = sandbox.put("fork_bomb").await;
+    let bomb = Command { wall: Some(Duration::from_secs(4)), ..HostileSandbox::command(&path, &[]) };
     let count = async {
         let (begun, mut most) = (Instant::now(), 0);
         while begun.elapsed() < Duration::from_secs(3) {
-            most = most.max(fort.processes_outside());
+            most = most.max(sandbox.processes_outside());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         most
     };
-    let (output, most) = tokio::join!(fort.sandbox.exec(&bomb), count);
+    let (output, most) = tokio::join!(sandbox.sandbox.exec(&bomb), count);
     let output = output.expect("the sandbox answers");
     assert!(output.exited.timed_out, "{output:?}");
     assert!(output.text().contains("refused fork EAGAIN"), "{output:?}");
@@ -34,26 +34,26 @@ async fn fork_bomb(arena: &Arena) {
     assert!(most > 16, "the bomb did not go off: {most} processes");
     // The agent, and what the back end grants for itself.
     assert!(most as u64 <= PROCESSES + 10, "{most} processes");
-    fort.sandbox.kill().await.expect("killed");
-    assert_eq!(fort.sandbox.stats().await.expect("stats").processes, 0);
-    assert_eq!(fort.processes_outside(), 1, "the agent alone is left");
-    fort.still_works().await;
+    sandbox.sandbox.kill().await.expect("killed");
+    assert_eq!(sandbox.sandbox.stats().await.expect("stats").processes, 0);
+    assert_eq!(sandbox.processes_outside(), 1, "the agent alone is left");
+    sandbox.still_works().await;
     neighbour.was_not_disturbed().await;
 }
 
 async fn thread_bomb(arena: &Arena) {
-    let fort = arena.fort().await;
-    fort.tries("thread_bomb", &[]).await.all_met(1, &["EAGAIN", "ENOMEM"]);
-    fort.still_works().await;
+    let sandbox = arena.sandbox().await;
+    sandbox.tries("thread_bomb", &[]).await.all_met(1, &["EAGAIN", "ENOMEM"]);
+    sandbox.still_works().await;
 }
 
 /// Runs one kind of memory bomb; answers the most bytes that it held, by its own account.
 async fn memory_bomb(arena: &Arena, way: &str) -> u64 {
     let neighbour = arena.neighbour().await;
-    let fort = arena.fort().await;
-    let path = fort.put("memory_bomb").await;
+    let sandbox = arena.sandbox().await;
+    let path = sandbox.put("memory_bomb").await;
     let (before, _) = census::memory();
-    let output = fort.sandbox.exec(&Fort::command(&path, &[way])).await;
+    let output = sandbox.sandbox.exec(&HostileSandbox::command(&path, &[way])).await;
     let held = match &output {
         Ok(output) => {
             let text = output.text();
@@ -74,11 +74,11 @@ async fn memory_bomb(arena: &Arena, way: &str) -> u64 {
     let held = held.unwrap_or_default();
     eprintln!("{way} held {} MiB", held >> 20);
     // Where buffers of connections are beyond what the back end can bound, it says so.
-    let said = fort.sandbox.isolation().lines["memory"].by.contains("connections count apart");
+    let said = sandbox.sandbox.isolation().lines["memory"].by.contains("connections count apart");
     assert!(held <= allowed(arena) + (16 << 20) || (way == "sockets" && said), "{way} held {held} bytes");
     if output.is_ok() {
-        fort.sandbox.kill().await.expect("killed");
-        fort.shell("rm -f /dev/shm/bomb-*; echo works").await;
+        sandbox.sandbox.kill().await.expect("killed");
+        sandbox.shell("rm -f /dev/shm/bomb-*; echo works").await;
     }
     held
 }
@@ -127,16 +127,16 @@ async fn memory_locked(arena: &Arena) {
 /// Fills the disk in one way: the bound holds inside and outside, and what is removed can be used again.
 async fn fill_disk(arena: &Arena, what: &str) {
     let neighbour = arena.neighbour().await;
-    let fort = arena.fort().await;
+    let sandbox = arena.sandbox().await;
     let before = census::bytes_on_disk(&arena.folder);
-    fort.tries("disk_filler", &[what, "/home/agent/filled"]).await.all_met(1, &["ENOSPC", "EDQUOT", "EMLINK"]);
-    let stats = fort.sandbox.stats().await.expect("stats");
+    sandbox.tries("disk_filler", &[what, "/home/agent/filled"]).await.all_met(1, &["ENOSPC", "EDQUOT", "EMLINK"]);
+    let stats = sandbox.sandbox.stats().await.expect("stats");
     eprintln!("{what}: {stats:?}");
     assert!(stats.disk_bytes <= DISK + DISK / 16 && stats.disk_used_bytes <= stats.disk_bytes, "{stats:?}");
     assert!(stats.inodes <= INODES + 64 && stats.inodes_used <= stats.inodes, "{stats:?}");
     let grown = census::bytes_on_disk(&arena.folder).saturating_sub(before);
     assert!(grown <= DISK + (16 << 20), "the host's disk gave {grown} bytes");
-    fort.shell("cd /home/agent && find filled -delete && echo again > again && cat again").await;
+    sandbox.shell("cd /home/agent && find filled -delete && echo again > again && cat again").await;
     neighbour.was_not_disturbed().await;
 }
 
@@ -162,32 +162,33 @@ async fn disk_of_attributes(arena: &Arena) {
 
 /// Other places where files can be written are bounded as well, and not by the host's memory.
 async fn shared_memory_is_bounded(arena: &Arena) {
-    let fort = arena.fort().await;
+    let sandbox = arena.sandbox().await;
     for place in ["/dev/shm/filled", "/tmp/filled", "/var/tmp/filled", "/run/filled", "/dev/filled", "/run/lock/filled"]
     {
-        let path = fort.put("disk_filler").await;
+        let path = sandbox.put("disk_filler").await;
         for what in ["data", "inodes"] {
-            let output = fort.sandbox.exec(&Fort::command(&path, &[what, place])).await;
+            let output = sandbox.sandbox.exec(&HostileSandbox::command(&path, &[what, place])).await;
             match output {
                 // Where no folder can be made there, the program ends with 2.
                 Ok(output) if output.exited.code == Some(2) => {}
                 // Killed by the limit of memory.
                 Ok(output) if output.exited.signal == Some(9) => {}
-                Ok(output) => Fort::read_tries(&output).all_met(1, &["ENOSPC", "EDQUOT", "ENOMEM"]),
+                Ok(output) => HostileSandbox::read_tries(&output).all_met(1, &["ENOSPC", "EDQUOT", "ENOMEM"]),
                 Err(error) => panic!("{place}: {error}"),
             }
-            fort.shell(&format!("rm -rf {place}")).await;
+            sandbox.shell(&format!("rm -rf {place}")).await;
         }
     }
 }
 
 async fn output_flood(arena: &Arena) {
     let neighbour = arena.neighbour().await;
-    let fort = arena.fort().await;
-    let path = fort.put("output_flood").await;
+    let sandbox = arena.sandbox().await;
+    let path = sandbox.put("output_flood").await;
     let (before, _) = census::memory();
     for merge in [false, true] {
-        let output = fort.sandbox.exec(&Command { merge, ..Fort::command(&path, &["64"]) }).await.expect("answers");
+        let output =
+            sandbox.sandbox.exec(&Command { merge, ..HostileSandbox::command(&path, &["64"]) }).await.expect("answers");
         assert!(output.success(), "{:?}", output.exited);
         let kept = (output.stdout.len() + output.stderr.len()) as u64;
         assert!(kept <= 2 * (OUTPUT + (64 << 10)), "{kept} bytes were kept");
@@ -202,40 +203,40 @@ async fn output_flood(arena: &Arena) {
 /// A terminal that nobody reads holds back its program, not the server's memory.
 async fn terminal_flood(arena: &Arena) {
     let neighbour = arena.neighbour().await;
-    let fort = arena.fort().await;
-    let path = fort.put("output_flood").await;
+    let sandbox = arena.sandbox().await;
+    let path = sandbox.put("output_flood").await;
     let (before, _) = census::memory();
-    let mut pty = fort.sandbox.open_pty(&Fort::command(&path, &[]), 24, 80).await.expect("a terminal");
+    let mut pty = sandbox.sandbox.open_pty(&HostileSandbox::command(&path, &[]), 24, 80).await.expect("a terminal");
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (after, _) = census::memory();
     assert!(after < before + (48 << 20), "the server grew from {before} to {after} bytes");
     pty.screen.next().await.expect("the first bytes are there");
     drop(pty);
-    fort.still_works().await;
+    sandbox.still_works().await;
     neighbour.was_not_disturbed().await;
 }
 
 async fn open_files(arena: &Arena) {
-    let fort = arena.fort().await;
-    fort.tries("open_files", &[]).await.all_met(3, &["EMFILE", "EPERM"]);
+    let sandbox = arena.sandbox().await;
+    sandbox.tries("open_files", &[]).await.all_met(3, &["EMFILE", "EPERM"]);
 }
 
 async fn fsync_storm(arena: &Arena) {
     let neighbour = arena.neighbour().await;
-    let fort = arena.fort().await;
-    assert!(fort.run("fsync_storm", &["/home/agent/storm"]).await.success());
+    let sandbox = arena.sandbox().await;
+    assert!(sandbox.run("fsync_storm", &["/home/agent/storm"]).await.success());
     neighbour.was_not_disturbed().await;
 }
 
-/// What one sandbox takes of its user's is not missing for another, though both users are the same outside.
+/// Resources that one sandbox takes of its user's are not missing for another, though both users are the same outside.
 async fn limits_of_the_user(arena: &Arena) {
     let mut took = Vec::new();
     for _ in 0..3 {
-        let fort = arena.fort().await;
-        let path = fort.put("user_limits").await;
-        fort.shell(&format!("{path} > /tmp/took 2>&1 &")).await;
+        let sandbox = arena.sandbox().await;
+        let path = sandbox.put("user_limits").await;
+        sandbox.shell(&format!("{path} > /tmp/took 2>&1 &")).await;
         let line = "while ! grep -q holds /tmp/took; do sleep 0.05; done; cat /tmp/took";
-        took.push(fort.shell(line).await);
+        took.push(sandbox.shell(line).await);
     }
     eprintln!("{took:#?}");
     let number = |text: &String, kind: &str| -> u64 {

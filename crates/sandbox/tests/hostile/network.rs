@@ -7,14 +7,14 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use palestra_sandbox::wire::User;
 
-use crate::arena::{Arena, Fort};
+use crate::arena::{Arena, HostileSandbox};
 
 crate::on_every_back_end! { network, sandboxes_do_not_meet }
 
 /// Ports that no connection gets by itself.
 const PORTS: std::ops::Range<u16> = 20_000..32_768;
 
-/// What a network namespace with nothing but its own loopback answers.
+/// Answers of a network namespace with nothing but its own loopback.
 const OUTWARD: &[&str] = &[
     "ECONNREFUSED",
     "ENETUNREACH",
@@ -42,16 +42,16 @@ async fn network(arena: &Arena) {
     listener.set_nonblocking(true).expect("set");
     any.set_nonblocking(true).expect("set");
     abstracts.set_nonblocking(true).expect("set");
-    let fort = arena.fort().await;
-    let path = fort.put("network").await;
+    let sandbox = arena.sandbox().await;
+    let path = sandbox.put("network").await;
     let walls = [OUTWARD, &["EPERM", "EACCES"]].concat();
     for listener in [&listener, &any] {
         let port = listener.local_addr().expect("an address").port().to_string();
         for user in [User { uid: 1000, gid: 1000 }, User { uid: 0, gid: 0 }] {
-            let command = Fort::command(&path, &[&port, &name]).user(user);
-            let output = fort.sandbox.exec(&command).await.expect("the sandbox answers");
+            let command = HostileSandbox::command(&path, &[&port, &name]).user(user);
+            let output = sandbox.sandbox.exec(&command).await.expect("the sandbox answers");
             assert!(output.text().contains("own loopback works"), "{output:?}");
-            Fort::read_tries(&output).all_met(41, &walls);
+            HostileSandbox::read_tries(&output).all_met(41, &walls);
         }
         let met = listener.accept().expect_err("somebody came over the host's loopback");
         assert_eq!(met.kind(), ErrorKind::WouldBlock);
@@ -59,14 +59,14 @@ async fn network(arena: &Arena) {
     let met = abstracts.accept().expect_err("somebody came over an abstract socket");
     assert_eq!(met.kind(), ErrorKind::WouldBlock);
     // The other way round: the host does not see what listens inside.
-    let inside = fort.shell("cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '").await;
+    let inside = sandbox.shell("cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '").await;
     assert_eq!(inside, "lo\n");
 }
 
-/// What one sandbox leaves wherever another might look is found by itself alone.
+/// Files that one sandbox leaves wherever another might look are found by itself alone.
 async fn sandboxes_do_not_meet(arena: &Arena) {
     let port = PORTS.start.to_string();
-    let (first, second) = (arena.fort().await, arena.fort().await);
+    let (first, second) = (arena.sandbox().await, arena.sandbox().await);
     let word = format!("trace{}word", std::process::id());
     let leave = first.put("leave_traces").await;
     assert_eq!(first.shell(&format!("TRACE={word} {leave} {word} {port}")).await, "left\n");

@@ -10,7 +10,7 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hostile")
 }
 
-/// Whether this machine has what builds them.
+/// True if this machine has what builds them.
 pub(crate) fn can_build() -> bool {
     Command::new("gcc").arg("--version").output().is_ok_and(|output| output.status.success())
 }
@@ -47,7 +47,7 @@ pub(crate) fn built(name: &str) -> PathBuf {
     program
 }
 
-/// What came of the tries of a program that includes `attempt.h`.
+/// Tries of a program that includes `attempt.h`.
 #[derive(Debug)]
 pub(crate) struct Tries {
     /// Name of the try and what it met: an errno by name, `SIGNAL n`, or `None` where it got its way.

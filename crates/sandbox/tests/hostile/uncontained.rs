@@ -1,4 +1,4 @@
-//! What the programs do where nothing contains them, within bounds: a wall that is never touched would prove nothing.
+//! Results of the programs where nothing contains them, within bounds: a wall that is never touched would prove nothing.
 
 use std::process::Command;
 

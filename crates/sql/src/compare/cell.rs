@@ -1,4 +1,4 @@
-//! When two values count as the same.
+//! Equality of two values.
 
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
@@ -18,12 +18,12 @@ pub(super) enum Cell<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Number<'a> {
-    /// Which of the engine's sorts, where sorts count; else 0.
+    /// Storage class in the engine, where those count; else 0.
     sort: u8,
     pub(super) value: f64,
     /// The value itself, where it is a whole number that was not computed in floating point.
     whole: Option<i64>,
-    /// How it is written, where it is text.
+    /// Its text, if it is text.
     written: Option<&'a str>,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum Class<'a> {
     Blob(&'a [u8]),
 }
 
-/// By what values of a column are compared.
+/// Comparison of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// By their sort and by how they are written.
@@ -104,7 +104,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Whether two cells count as the same. Reflexive and symmetric; with a tolerance not transitive.
+    /// True if two cells count as the same. Reflexive and symmetric; with a tolerance not transitive.
     pub(super) fn same(&self, other: &Self, tolerance: f64) -> bool {
         match (self, other) {
             (Self::Number(a), Self::Number(b)) => a.same(b, tolerance),

@@ -1,4 +1,4 @@
-//! Which column of the result that was found belongs to which of the expected one.
+//! Matching of the columns of a result with those of the expected one.
 
 use super::cell::{Cell, Key};
 use super::matching::Row;

@@ -1,4 +1,4 @@
-//! Which rows have no partner: a largest matching between two multisets of rows.
+//! Rows without a partner: a largest matching between two multisets of rows.
 //!
 //! Within a tolerance "the same" is not transitive, so that pairing rows one by one, or rounding, can leave rows over that another
 //! pairing would match. Equal rows are paired first; what is left then looks for augmenting paths (C. Berge, 1957), which ends in a

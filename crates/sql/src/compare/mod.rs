@@ -1,4 +1,4 @@
-//! Whether two results are the same, for a task that says what counts, and where they first differ.
+//! Comparison of two results by the aspects that a task names, with the first difference.
 //!
 //! NULL is the same as NULL. Unless types are strict, numbers are the same when they lie within the tolerance, whatever their type;
 //! two whole numbers must be equal; text that is plainly a number (`12`, `-0.5`, not `007` or `1e3`) is the same as that number,
@@ -99,7 +99,7 @@ fn compared(
     pair.as_multisets(&unmatched(&expected_rows, &found_rows, how.tolerance))
 }
 
-/// Whether rows differ, for columns that are being matched.
+/// True if rows differ, for columns that are being matched.
 fn rows_differ(expected: &[Row<'_>], found: &[Row<'_>], how: &Compare) -> bool {
     if how.distinct && !how.ordered {
         return !unmatched_sets(expected, found, how.tolerance).is_empty();

@@ -1,4 +1,4 @@
-//! What counts as the same, and what does not.
+//! Tests of equal and unequal results.
 
 use proptest::prelude::*;
 

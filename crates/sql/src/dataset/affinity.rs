@@ -37,7 +37,7 @@ impl Affinity {
         }
     }
 
-    /// Whether text that is compared with such a column is read as a number where it reads as one.
+    /// True if text that is compared with such a column is read as a number where it reads as one.
     #[must_use]
     pub const fn is_numeric(self) -> bool {
         matches!(self, Self::Integer | Self::Real | Self::Numeric)

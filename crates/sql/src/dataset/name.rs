@@ -141,7 +141,7 @@ const RESERVED: &[&str] = &[
     "with",
 ];
 
-/// Whether a name can stand without quotes: a letter or `_`, then letters, digits and `_`, and no reserved word of either dialect.
+/// True if a name can stand without quotes: a letter or `_`, then letters, digits and `_`, and no reserved word of either dialect.
 #[must_use]
 pub fn is_plain(name: &str) -> bool {
     let mut bytes = name.bytes();

@@ -12,13 +12,13 @@ const BATCH_ROWS: usize = 200;
 /// Bytes after which an INSERT ends, well below what engines take as one statement.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// What a dataset holds that a dialect cannot say.
+/// Content of a dataset that a dialect cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {detail}")]
 pub struct Unwritable {
     /// The table, column and row.
     pub place: String,
-    /// Why.
+    /// The reason.
     pub detail: String,
 }
 
@@ -49,7 +49,7 @@ impl Dataset {
         Ok(out)
     }
 
-    /// Whether SQLite takes the rows in this order with foreign keys enforced at each statement.
+    /// True if SQLite takes the rows in this order with foreign keys enforced at each statement.
     fn loads_in_order(&self) -> bool {
         let mut seen: Vec<&str> = Vec::new();
         self.tables.iter().all(|table| {
@@ -143,7 +143,8 @@ fn values(row: &[crate::value::Value], table: &Table, number: usize, dialect: Di
     Ok(format!("({})", written.collect::<Result<Vec<_>, _>>()?.join(", ")))
 }
 
-/// What is cheaper or only possible once the rows are there: indexes, and PostgreSQL's references, which may run in circles.
+/// Writes everything that is cheaper or only possible once the rows are there: indexes, and PostgreSQL's references, which may run in
+/// circles.
 fn finish(out: &mut String, table: &Table, dialect: Dialect) {
     let name = quoted(&table.name, dialect);
     if dialect == Dialect::Postgres {

@@ -1,5 +1,4 @@
-//! Engines: what runs statements. Both are driven through [`Engine`] and [`Database`], and whoever uses them cannot tell how
-//! they keep sessions apart.
+//! Engines, which run statements. Both are driven through [`Engine`] and [`Database`], which hide how they isolate sessions.
 
 pub mod postgres;
 pub mod sqlite;
@@ -16,7 +15,7 @@ use crate::value::{Column, Dialect, Value};
 /// Makes databases.
 #[async_trait]
 pub trait Engine: Send + Sync + 'static {
-    /// Which SQL it speaks.
+    /// Its dialect.
     fn dialect(&self) -> Dialect;
 
     /// Databases of a source that wait to be handed out; 0 where they are made at once.
@@ -37,7 +36,7 @@ pub trait Engine: Send + Sync + 'static {
     async fn open(&self, source: &Arc<Source>, opening: &Opening) -> Result<Box<dyn Database>, EngineError>;
 }
 
-/// What an engine says of its version.
+/// Version of an engine.
 ///
 /// # Errors
 /// When it cannot be asked.
@@ -57,18 +56,18 @@ pub async fn version(engine: &dyn Engine) -> Result<String, EngineError> {
     }
 }
 
-/// With what a database is opened.
+/// Settings of a new database.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Opening {
-    /// What statements may do.
+    /// Allowed statements.
     pub access: Access,
-    /// How much they may take.
+    /// Resource limits of statements.
     pub limits: Limits,
-    /// Randomness that SQL functions give follows from it and the moment.
+    /// Seed of SQL's random functions, together with the time.
     pub seed: u64,
 }
 
-/// What statements may do. None of them may leave the database, see files, or act on other sessions.
+/// Access rights of statements. None of them may leave the database, see files, or act on other sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -81,7 +80,7 @@ pub enum Access {
     Define,
 }
 
-/// How much statements may take.
+/// Resource limits of statements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
@@ -109,13 +108,13 @@ pub trait Database: Send + Sync {
     /// Runs one step: statements, one after the other up to the first that fails. Transactions go on across steps, and everything
     /// behaves as in a session of the engine's own client in autocommit mode.
     ///
-    /// What is wrong with the statements, what they may not do and what they take too much of is in [`Ran::error`]; the database then
-    /// stands as the engine leaves it after such an error.
+    /// Errors of statements, forbidden statements and exceeded limits are in [`StepResult::error`]; the database then stands as the engine
+    /// leaves it after such an error.
     ///
     /// # Errors
     /// [`EngineError::Lost`] and [`EngineError::Midway`] when the database is gone; whether the step acted does not matter then, since
     /// its database is gone too.
-    async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError>;
+    async fn run(&mut self, step: &Step<'_>) -> Result<StepResult, EngineError>;
 
     /// Returns to the mark after step `seq` (0: the beginning) and forgets later marks. `false` where this cannot be done in place:
     /// nothing has changed then, and the caller opens another database and runs the surviving steps.
@@ -136,7 +135,7 @@ pub trait Database: Send + Sync {
     /// As [`Database::run`].
     async fn explain(&mut self, sql: &str, parameters: &[Value]) -> Result<Result<Plan, SqlError>, EngineError>;
 
-    /// What running a query costs, in the planner's units: its estimate, or what its scans cost as often as they really run and for as
+    /// Estimated cost of a query, in the planner's units: its estimate, or what its scans cost as often as they really run and for as
     /// many rows as they really visit, where that is more. So nothing is gained by conditions that mislead the planner. `None` for an
     /// engine without estimates (SQLite counts [`StatementResult::vm_steps`]), and for what may change something.
     ///
@@ -152,11 +151,11 @@ pub trait Database: Send + Sync {
     /// As [`Database::run`], and [`EngineError::Cut`] when there is too much to tell.
     async fn schema(&mut self) -> Result<Schema, EngineError>;
 
-    /// What [`Database::schema`] does not tell of what there is: for judges that compare all of it. Never told to the acting side.
+    /// Facts that [`Database::schema`] leaves out: for judges that compare all of it. Never told to the acting side.
     ///
     /// # Errors
     /// As [`Database::schema`].
-    async fn particulars(&mut self) -> Result<BTreeSet<Particular>, EngineError> {
+    async fn schema_details(&mut self) -> Result<BTreeSet<SchemaDetail>, EngineError> {
         Ok(BTreeSet::new())
     }
 
@@ -164,7 +163,7 @@ pub trait Database: Send + Sync {
     async fn close(self: Box<Self>);
 }
 
-/// What one action runs.
+/// SQL of one action.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step<'a> {
     /// The mark that stands after it. Higher than that of the step before.
@@ -173,33 +172,33 @@ pub struct Step<'a> {
     pub sql: &'a str,
     /// Values of `?`, `?1`, `:name` (SQLite) or `$1` (PostgreSQL) by position; only where there is one statement.
     pub parameters: &'a [Value],
-    /// What SQL takes for now, in milliseconds since 1970 (UTC).
+    /// The time that SQL sees as now, in milliseconds since 1970 (UTC).
     pub now_ms: i64,
 }
 
-/// What came of a step.
+/// Outcome of a step.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ran {
-    /// Of each statement that succeeded, in order.
+pub struct StepResult {
+    /// Results of the statements that succeeded, in order.
     pub results: Vec<StatementResult>,
-    /// Why the next one did not; later ones were not run.
+    /// Reason why the next one did not; later ones were not run.
     pub error: Option<SqlError>,
-    /// Certainly nothing has changed: running it again would make no difference to later steps.
+    /// True if certainly nothing has changed, so that a replay would make no difference to later steps.
     pub pure: bool,
-    /// A transaction that statements began is open afterwards.
+    /// True if a transaction that statements began is open afterwards.
     pub in_transaction: bool,
 }
 
-/// What one statement gave.
+/// Result of one statement.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StatementResult {
-    /// What was done, as PostgreSQL says it: `SELECT 3`, `INSERT 0 2`, `CREATE TABLE`, `BEGIN`.
+    /// Command tag, as PostgreSQL writes it: `SELECT 3`, `INSERT 0 2`, `CREATE TABLE`, `BEGIN`.
     pub command: String,
     /// Columns of its result; empty where it has none.
     pub columns: Vec<Column>,
     /// Rows, up to the limits.
     pub rows: Vec<Vec<Value>>,
-    /// Whether there are rows that are not in `rows`.
+    /// True if there are rows that are not in `rows`.
     pub truncated: bool,
     /// Rows that it inserted, updated or deleted; `None` where it is no such statement.
     pub affected: Option<u64>,
@@ -230,20 +229,20 @@ pub struct SqlError {
     pub message: String,
     /// More about it, where the engine says more.
     pub detail: Option<String>,
-    /// What could help, where the engine says so.
+    /// Hint, if the engine gives one.
     pub hint: Option<String>,
-    /// Which statement of the step, from 0.
+    /// Index of the statement in the step, from 0.
     pub statement: usize,
-    /// Where in the step's SQL: characters before the place, where it is known.
+    /// Position in the step's SQL: characters before it, where it is known.
     pub position: Option<usize>,
     /// Set where a limit or a rule of the session ended it, not the engine.
-    pub cut: Option<Cut>,
+    pub cut: Option<CutReason>,
 }
 
-/// Which limit or rule ended a statement.
+/// Limit or rule that ended a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cut {
+pub enum CutReason {
     /// It may not be done here.
     Refused,
     /// It took too long.
@@ -258,8 +257,8 @@ pub enum Cut {
     Lost,
 }
 
-impl Cut {
-    /// Whether it is a limit, so that with more room or time the statement might have gone through.
+impl CutReason {
+    /// True if it is a limit, so that with more room or time the statement might have gone through.
     #[must_use]
     pub const fn is_limit(self) -> bool {
         !matches!(self, Self::Refused | Self::Lost)
@@ -280,7 +279,7 @@ pub struct Plan {
 /// A node of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanNode {
-    /// How rows are found.
+    /// Access path of the node.
     pub kind: PlanKind,
     /// The table, if it reads one.
     pub table: Option<String>,
@@ -288,7 +287,7 @@ pub struct PlanNode {
     pub index: Option<String>,
 }
 
-/// How rows are found.
+/// Access path to rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanKind {
@@ -302,7 +301,7 @@ pub enum PlanKind {
     Other,
 }
 
-/// What a database consists of, by name.
+/// Tables, views and indexes of a database, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     /// Tables and views.
@@ -318,7 +317,7 @@ pub struct Schema {
 pub struct TableInfo {
     /// Its name; with its schema (`audit.log`) where that is not the usual one.
     pub name: String,
-    /// Whether it is a view.
+    /// True if it is a view.
     pub view: bool,
     /// Columns in order.
     pub columns: Vec<ColumnInfo>,
@@ -341,7 +340,7 @@ pub struct ColumnInfo {
     pub name: String,
     /// Its type in the engine's words, with length or precision.
     pub type_name: String,
-    /// Whether NULL is refused.
+    /// True if NULL is refused.
     pub not_null: bool,
     /// Its default, as an expression.
     pub default: Option<String>,
@@ -356,7 +355,7 @@ pub struct ForeignKeyInfo {
     pub table: String,
     /// Columns there.
     pub references: Vec<String>,
-    /// What happens when the row there is deleted: `NO ACTION`, `CASCADE`, `SET NULL`, `RESTRICT`, `SET DEFAULT`.
+    /// Action on the deletion of the referenced row: `NO ACTION`, `CASCADE`, `SET NULL`, `RESTRICT`, `SET DEFAULT`.
     pub on_delete: String,
 }
 
@@ -369,31 +368,31 @@ pub struct IndexInfo {
     pub table: String,
     /// Columns or expressions in order.
     pub columns: Vec<String>,
-    /// Whether it is unique.
+    /// True if it is unique.
     pub unique: bool,
     /// The condition of a partial index.
     pub condition: Option<String>,
-    /// How it compares otherwise than its columns do, in the engine's words: collations, operator classes, NULL that is not distinct.
-    /// For judges; never told to the acting side.
+    /// Comparison that differs from that of its columns, in the engine's words: collations, operator classes, NULL that is not
+    /// distinct. For judges; never told to the acting side.
     #[serde(default, skip_serializing)]
     pub comparison: Option<String>,
 }
 
-/// Something of a schema that is neither a column, a key, a check nor an index.
+/// A detail of a schema that is neither a column, a key, a check nor an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Particular {
-    /// Its sort.
-    pub sort: ParticularSort,
+pub struct SchemaDetail {
+    /// Its kind.
+    pub sort: SchemaDetailKind,
     /// The table, or the column as `table.column`; empty for what belongs to none.
     pub of: String,
     /// It, in the engine's words.
     pub words: String,
 }
 
-/// Sorts of particulars.
+/// Kinds of schema details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ParticularSort {
+pub enum SchemaDetailKind {
     /// A column that is worked out from others.
     Generated,
     /// A column that numbers its rows by itself: an identity, a sequence of its own, AUTOINCREMENT.
@@ -408,7 +407,7 @@ pub enum ParticularSort {
     Other,
 }
 
-/// What kept an engine from an answer; never the fault of a statement.
+/// Reasons why an engine gives no answer; never the fault of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
     /// The content of a source is broken.
@@ -429,7 +428,7 @@ pub enum EngineError {
     /// The database is gone, and went while it was asked: what was asked for may be why, and is not to be asked for again.
     #[error("the database was lost while it was asked, play the episode again: {0}")]
     Midway(String),
-    /// What was asked for takes more than it may. The database stands.
+    /// A resource limit was exceeded. The database stands.
     #[error("{}", .0.message)]
     Cut(Box<SqlError>),
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::engines::Engines;
-use super::stand::{Failure, Stand, Ties};
+use super::test_bed::{Failure, TestBed, Ties};
 use super::{FAULTS_MAX, Imported, order};
 use crate::compare::difference;
 use crate::dataset::Dataset;
@@ -12,7 +12,7 @@ use crate::task::{Check, Compare, Data, Spoken, Task};
 use crate::translate::to_postgres;
 use crate::value::Dialect;
 
-/// What came of it, in numbers.
+/// Figures of an admission.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Admission {
     /// References that run on SQLite.
@@ -24,7 +24,7 @@ pub struct Admission {
     /// Those that give other rows on PostgreSQL only because rows tie where the reference cuts: with every column as a last key both
     /// engines give the same.
     pub postgres_but_for_ties: usize,
-    /// Why the others are not played on PostgreSQL, each with its places.
+    /// Reason why the others are not played on PostgreSQL, each with its places.
     pub left_out: BTreeMap<String, Vec<String>>,
     /// References whose ORDER BY leaves ties, so that only their rows count and not the order.
     pub unordered: usize,
@@ -48,19 +48,19 @@ pub async fn admit(engines: &Engines, imported: &mut Imported) -> Result<Admissi
         if tasks.is_empty() {
             continue;
         }
-        let stand = match Stand::open(engines, &imported.databases, &name, &mut imported.notes).await {
-            Ok(stand) => stand,
+        let test_bed = match TestBed::open(engines, &imported.databases, &name, &mut imported.notes).await {
+            Ok(test_bed) => test_bed,
             Err(fault) => {
                 faults.push(fault);
                 continue;
             }
         };
         let (dataset, notes) = (&imported.databases[&name], &mut imported.notes);
-        let mut examination = Examination { name: &name, stand, dataset, admission: &mut admission, notes };
+        let mut examination = Examination { name: &name, test_bed, dataset, admission: &mut admission, notes };
         for task in tasks {
             faults.extend(examination.task(task).await.err());
         }
-        examination.stand.close().await;
+        examination.test_bed.close().await;
     }
     faults.truncate(FAULTS_MAX);
     if faults.is_empty() { Ok(admission) } else { Err(faults) }
@@ -69,7 +69,7 @@ pub async fn admit(engines: &Engines, imported: &mut Imported) -> Result<Admissi
 /// The references of one database.
 struct Examination<'a> {
     name: &'a str,
-    stand: Stand,
+    test_bed: TestBed,
     dataset: &'a Dataset,
     admission: &'a mut Admission,
     notes: &'a mut Vec<String>,
@@ -88,9 +88,9 @@ impl Examination<'_> {
         let text = gold.in_dialect(Dialect::Sqlite).unwrap_or_default().to_owned();
         let mut slow = Vec::new();
         for name in &names {
-            let place =
-                self.stand.sqlite(name).ok_or_else(|| Fault::new(&label, format!("there is no {name}: add it")))?;
-            let result = match place.run(&text).await {
+            let opened =
+                self.test_bed.sqlite(name).ok_or_else(|| Fault::new(&label, format!("there is no {name}: add it")))?;
+            let result = match opened.run(&text).await {
                 Ok(result) => result,
                 Err(Failure::Slow) if name != self.name => {
                     self.notes.push(format!("{label}: not judged on {name}, where the reference takes too long"));
@@ -99,7 +99,7 @@ impl Examination<'_> {
                 }
                 Err(why) => return Err(Fault::new(&label, format!("{name}: {why}"))),
             };
-            let ties = place.ties(&text).await;
+            let ties = opened.ties(&text).await;
             if compare.ordered && ties != Ties::None {
                 compare.ordered = false;
                 self.admission.unordered += 1;
@@ -176,7 +176,7 @@ impl Examination<'_> {
         Ok(agreement)
     }
 
-    /// Whether the engines agree once no two rows stand alike in the reference's order.
+    /// Tests whether the engines agree once no two rows stand alike in the reference's order.
     async fn agrees_without_ties(
         &mut self,
         name: &str,
@@ -193,7 +193,7 @@ impl Examination<'_> {
         Ok(true)
     }
 
-    /// In what the results of both engines differ.
+    /// Difference of the results of both engines.
     async fn differs(
         &mut self,
         name: &str,
@@ -201,9 +201,9 @@ impl Examination<'_> {
         postgres: &str,
         compare: &Compare,
     ) -> Result<Option<String>, (String, String)> {
-        let why_not = self.stand.why_not.clone();
+        let why_not = self.test_bed.why_not.clone();
         let failed = |why: Failure| ("an error on PostgreSQL".to_owned(), format!("{why}: {postgres}"));
-        let (Some(expected), Some(found)) = self.stand.both(name) else { return Err((why_not.clone(), why_not)) };
+        let (Some(expected), Some(found)) = self.test_bed.both(name) else { return Err((why_not.clone(), why_not)) };
         let expected = expected.run(sqlite).await.map_err(failed)?;
         let found = found.run(postgres).await.map_err(failed)?;
         let how = Compare { strict_types: false, ..*compare };
@@ -212,7 +212,7 @@ impl Examination<'_> {
     }
 }
 
-/// How far the engines agree on a reference.
+/// Agreement of the engines on a reference.
 #[derive(Default)]
 struct Agreement {
     /// On the task's own data, only once ties are broken.

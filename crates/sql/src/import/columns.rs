@@ -1,4 +1,4 @@
-//! Which type a column has in PostgreSQL, from what was declared and what its rows hold.
+//! Types of columns in PostgreSQL, from their declarations and their values.
 
 use crate::dataset::{Affinity, Column, Sort, Table};
 use crate::value::Value;
@@ -27,7 +27,7 @@ pub(super) fn settle(table: &mut Table, notes: &mut Vec<String>) {
     }
 }
 
-/// Which kinds of values a column holds.
+/// Kinds of values in a column.
 #[derive(Default)]
 struct Held {
     integers: bool,
@@ -87,7 +87,7 @@ fn of_empty(column: &Column) -> Sort {
     }
 }
 
-/// Whether a default means the same in both dialects for a column of this sort.
+/// True if a default means the same in both dialects for a column of this sort.
 fn fits(default: &str, sort: Sort) -> bool {
     let default = default.trim();
     let is_string = default.len() >= 2

@@ -20,16 +20,16 @@ const BYTES_MAX: usize = 256 << 20;
 const LIMITS: Limits =
     Limits { statement_ms: 30_000, rows_max: PAGE, bytes_max: 64 << 20, memory_max: 256 << 20, growth_max: 1 << 20 };
 
-/// What was read.
+/// Contents of a database file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
     /// The data.
     pub dataset: Dataset,
-    /// What is not the same everywhere, in words.
+    /// Differences between dialects, in words.
     pub notes: Vec<String>,
 }
 
-/// Why a database could not be read.
+/// Reason why a database could not be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Unreadable {
     /// The engine would not open it, or failed.
@@ -231,7 +231,7 @@ impl Reader {
     /// SQLite lets NULL into primary keys. There, they are unique columns.
     fn keys_without_null(&mut self, table: &mut Table) {
         let places: Vec<_> = table.primary_key.iter().filter_map(|name| table.position(name)).collect();
-        if table.rows.iter().any(|row| places.iter().any(|&place| row[place] == Value::Null)) {
+        if table.rows.iter().any(|row| places.iter().any(|&opened| row[opened] == Value::Null)) {
             self.notes.push(format!("{}: its key holds NULL, so it is only unique", table.name));
             table.unique.push(std::mem::take(&mut table.primary_key));
         }
@@ -266,15 +266,15 @@ fn string(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-fn text(row: &[Value], place: usize) -> String {
-    match row.get(place) {
+fn text(row: &[Value], opened: usize) -> String {
+    match row.get(opened) {
         Some(Value::Text(text)) => text.clone(),
         _ => String::new(),
     }
 }
 
-fn number(row: &[Value], place: usize) -> i64 {
-    match row.get(place) {
+fn number(row: &[Value], opened: usize) -> i64 {
+    match row.get(opened) {
         Some(Value::Integer(number)) => *number,
         _ => 0,
     }

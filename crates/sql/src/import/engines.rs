@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 
-/// What runs references.
+/// Engines that run references.
 #[derive(Clone)]
 pub struct Engines {
     /// SQLite.

@@ -1,4 +1,4 @@
-//! Which files are databases.
+//! Recognition of database files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_database_is_told() {
+    fn files_that_are_no_database_are_reported() {
         let (names, faults) = read(&[("a.db", b"hello"), ("b.sql", b"\xff"), ("c/x.sql", b""), ("d/x.sql", b"")]);
         assert_eq!(names, ["x"]);
         assert_eq!(

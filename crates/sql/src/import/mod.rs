@@ -13,7 +13,7 @@ mod files;
 mod order;
 mod questions;
 mod references;
-mod stand;
+mod test_bed;
 mod trial;
 mod variants;
 
@@ -36,7 +36,7 @@ pub use variants::vary;
 /// Faults that are told at most; who mends these sees the rest.
 const FAULTS_MAX: usize = 100;
 
-/// What a folder holds.
+/// Contents of a folder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Imported {
     /// Databases by name; variants with other rows as `name#1` and on.
@@ -45,7 +45,7 @@ pub struct Imported {
     pub rows: Vec<(String, Task)>,
     /// Where each of them stands in the folder, in the same order.
     pub places: Vec<String>,
-    /// What is not as it was in the folder, or not the same in both dialects.
+    /// Differences from the folder, and between dialects.
     pub notes: Vec<String>,
 }
 
@@ -89,12 +89,12 @@ pub async fn read(files: &BTreeMap<String, Vec<u8>>, sqlite: &Arc<dyn Engine>) -
     for question in questions {
         match known.iter().find(|name| name.eq_ignore_ascii_case(&question.database)) {
             None => faults.push(Fault::new(
-                question.place,
+                question.opened,
                 format!("there is no database {}: use one of {}", question.database, listed(&known)),
             )),
             Some(name) => {
                 if let Some(dataset) = imported.databases.get(name) {
-                    imported.places.push(question.place.clone());
+                    imported.places.push(question.opened.clone());
                     imported.rows.push(question.task(name, dataset));
                 }
             }

@@ -1,11 +1,11 @@
-//! Whether the order of rows counts, and whether a reference says it fully.
+//! Order of rows: where it counts, and whether a reference determines it fully.
 
 use sqlparser::ast::{Expr, OrderByKind, OrderByOptions, OrderBySort, Query, SelectItem, SetExpr, Value};
 
 use crate::parse;
 use crate::value::Dialect;
 
-/// Whether the outermost query of a reference of SQLite orders its rows.
+/// True if the outermost query of a reference of SQLite orders its rows.
 #[must_use]
 pub fn is_ordered(sql: &str) -> bool {
     parse::reference(sql, Dialect::Sqlite, |query| query.order_by.is_some()).unwrap_or_default()
@@ -23,8 +23,8 @@ fn without_ties(query: &Query) -> Option<[String; 2]> {
         let mut query = query.clone();
         let OrderByKind::Expressions(keys) = &mut query.order_by.as_mut()?.kind else { return None };
         let options = OrderByOptions { sort: Some(sort), nulls_first: None };
-        keys.extend((1..=width).map(|place| sqlparser::ast::OrderByExpr {
-            expr: Expr::value(Value::Number(place.to_string(), false)),
+        keys.extend((1..=width).map(|opened| sqlparser::ast::OrderByExpr {
+            expr: Expr::value(Value::Number(opened.to_string(), false)),
             options: options.clone(),
             with_fill: None,
         }));
@@ -33,7 +33,7 @@ fn without_ties(query: &Query) -> Option<[String; 2]> {
     Some([with(OrderBySort::Asc)?, with(OrderBySort::Desc)?])
 }
 
-/// Whether the outermost query takes only some of its rows.
+/// True if the outermost query takes only some of its rows.
 pub(super) fn cuts(sql: &str) -> bool {
     parse::reference(sql, Dialect::Sqlite, |query| query.limit_clause.is_some()).unwrap_or_default()
 }

@@ -34,7 +34,7 @@ struct Entry {
     #[serde(alias = "SQL")]
     sql: Option<Json>,
     gold_postgres: Option<String>,
-    /// What has to be known to understand the question.
+    /// Background knowledge needed to understand the question.
     evidence: Option<String>,
     #[serde(alias = "difficulty")]
     hardness: Option<String>,
@@ -47,7 +47,7 @@ struct Entry {
 /// A question that is complete.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
-    pub(super) place: String,
+    pub(super) opened: String,
     pub(super) database: String,
     text: String,
     gold: String,
@@ -81,10 +81,10 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
         faults.push(Fault::new(*path, "there are no questions: add one"));
     }
     let mut questions = Vec::new();
-    for (place, entry) in entries {
-        match entry.map_err(|fault| fault.to_string()).and_then(|entry| complete(place.clone(), entry)) {
+    for (opened, entry) in entries {
+        match entry.map_err(|fault| fault.to_string()).and_then(|entry| complete(opened.clone(), entry)) {
             Ok(question) => questions.push(question),
-            Err(detail) => faults.push(Fault::new(place, detail)),
+            Err(detail) => faults.push(Fault::new(opened, detail)),
         }
     }
     let splits: BTreeSet<&str> =
@@ -119,7 +119,7 @@ fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
         .collect())
 }
 
-fn complete(place: String, mut entry: Entry) -> Result<Question, String> {
+fn complete(opened: String, mut entry: Entry) -> Result<Question, String> {
     let sql = entry.sql.take().and_then(|sql| sql.as_str().map(str::to_owned));
     let (text, gold) = match (entry.gold.take().or(sql), entry.question.take(), entry.query.take()) {
         (Some(gold), Some(text), _) | (Some(gold), None, Some(text)) | (None, Some(text), Some(gold)) => (text, gold),
@@ -146,7 +146,7 @@ fn complete(place: String, mut entry: Entry) -> Result<Question, String> {
             return Err(format!("the reference must be one statement, and is {count}"));
         }
     }
-    Ok(Question { place, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
+    Ok(Question { opened, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
 }
 
 /// Small letters, digits and _, beginning with a letter or digit: what the names of tasks begin with.
@@ -266,8 +266,8 @@ mod tests {
         for (gold, postgres, count) in [(two, "SELECT 1", 2), ("SELECT 1;", two, 2), ("-- nothing", "SELECT 1", 0)] {
             let line = serde_json::json!({"db": "a", "question": "?", "gold": gold, "gold_postgres": postgres});
             let (read, faults) = read("questions.jsonl", &line.to_string());
-            let told = format!("questions.jsonl:1: the reference must be one statement, and is {count}");
-            assert_eq!((read.len(), faults), (0, vec![told]), "{gold}");
+            let reported = format!("questions.jsonl:1: the reference must be one statement, and is {count}");
+            assert_eq!((read.len(), faults), (0, vec![reported]), "{gold}");
         }
         let line = serde_json::json!({"db": "a", "question": "?", "gold": "SELECT ';'; -- ;", "gold_postgres": " "});
         let (read, faults) = read("questions.jsonl", &line.to_string());
@@ -284,8 +284,9 @@ mod tests {
         for split in ["../x", "", "_a", "Train", "a-1", "a b", &"a".repeat(65)] {
             let (read, faults) = read("questions.jsonl", &of(split).to_string());
             let shown: String = split.chars().take(64).collect();
-            let told = format!("questions.jsonl:1: a split must be 1 to 64 small letters, digits and _, not {shown:?}");
-            assert_eq!((read.len(), faults), (0, vec![told]), "{split}");
+            let reported =
+                format!("questions.jsonl:1: a split must be 1 to 64 small letters, digits and _, not {shown:?}");
+            assert_eq!((read.len(), faults), (0, vec![reported]), "{split}");
         }
         let many: Vec<String> = (0..17).map(|number| of(&format!("s{number}")).to_string()).collect();
         let (_, faults) = read("questions.jsonl", &many.join("\n"));

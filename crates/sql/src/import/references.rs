@@ -67,7 +67,7 @@ fn positions(table: &Table, names: &[String]) -> Option<Vec<usize>> {
 fn tuple(row: &[Value], places: &[usize]) -> Option<Vec<String>> {
     places
         .iter()
-        .map(|&place| match &row[place] {
+        .map(|&opened| match &row[opened] {
             Value::Null => None,
             value => Some(format!("{value:?}")),
         })

@@ -4,18 +4,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::stand::{Failure, Place};
+use super::test_bed::{Failure, OpenDatabase};
 use super::{FAULTS_MAX, Imported};
 use crate::compare::difference;
 use crate::engine::Engine;
 use crate::fault::Fault;
-use crate::room::now_ms;
+use crate::session::now_ms;
 use crate::task::{Check, Compare, Data, Task};
 use crate::value::Dialect;
 
 /// After so many references that take too long no others are run: each of them takes all its time.
 const SLOW_MAX: usize = 3;
-/// How often a reference is run again that speaks of anything random, which may well be the same twice.
+/// Number of times that a reference is run again that speaks of anything random, which may well be the same twice.
 const RANDOM_RUNS: u64 = 8;
 /// Actions of a session between one run and the next: the time is another one, the date is not.
 const ACTIONS_BETWEEN: u64 = 61;
@@ -35,8 +35,8 @@ pub async fn try_out(sqlite: &Arc<dyn Engine>, imported: &Imported) -> Result<()
         if asked.is_empty() || slow.len() >= SLOW_MAX {
             continue;
         }
-        let mut place = match Place::open(sqlite, dataset).await {
-            Ok(place) => place,
+        let mut opened = match OpenDatabase::open(sqlite, dataset).await {
+            Ok(opened) => opened,
             Err(why) => {
                 faults.push(Fault::new(name, why));
                 continue;
@@ -48,7 +48,7 @@ pub async fn try_out(sqlite: &Arc<dyn Engine>, imported: &Imported) -> Result<()
             } else if slow.len() >= SLOW_MAX {
                 break;
             } else {
-                repeat(&mut place, sql, compare).await
+                repeat(&mut opened, sql, compare).await
             };
             if let Err(failure) = tried {
                 if failure == Failure::Slow {
@@ -57,22 +57,22 @@ pub async fn try_out(sqlite: &Arc<dyn Engine>, imported: &Imported) -> Result<()
                 faults.push(Fault::new(at, failure.to_string()));
             }
         }
-        place.close().await;
+        opened.close().await;
     }
     faults.truncate(FAULTS_MAX);
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Whether a reference gives the same each time, as its judge compares.
-async fn repeat(place: &mut Place, sql: &str, compare: &Compare) -> Result<(), Failure> {
-    let first = place.run(sql).await?;
+/// Checks whether a reference gives the same each time, as its judge compares.
+async fn repeat(opened: &mut OpenDatabase, sql: &str, compare: &Compare) -> Result<(), Failure> {
+    let first = opened.run(sql).await?;
     // As the judge reads what is handed in.
     if first.columns.is_empty() || !first.command.starts_with("SELECT") {
         return Err(Failure::NoQuery(first.command));
     }
     let runs = if sql.to_ascii_lowercase().contains("random") { RANDOM_RUNS } else { 1 };
     for number in 1..=runs {
-        let again = place.run_at(sql, now_ms(1 + number * ACTIONS_BETWEEN)).await?;
+        let again = opened.run_at(sql, now_ms(1 + number * ACTIONS_BETWEEN)).await?;
         if let Some(difference) = difference((&first).into(), (&again).into(), compare) {
             return Err(Failure::Unsteady(difference.0));
         }

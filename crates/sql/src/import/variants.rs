@@ -6,12 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 
-use super::stand::{Failure, Place};
+use super::test_bed::{Failure, OpenDatabase};
 use super::{FAULTS_MAX, Imported};
+use crate::counterexample::{Answer, Oracle, Search, search};
 use crate::dataset::Dataset;
 use crate::engine::Engine;
 use crate::fault::Fault;
-use crate::second::{Answer, Oracle, Search, search};
 use crate::task::{Check, Data, Task};
 use crate::value::Dialect;
 
@@ -46,9 +46,9 @@ pub async fn vary(sqlite: &Arc<dyn Engine>, imported: &mut Imported, how: Search
             }
         };
         for (task, reference) in tasks.iter_mut().zip(&references) {
-            let Ok(place) = distinct.binary_search(reference) else { continue };
+            let Ok(opened) = distinct.binary_search(reference) else { continue };
             let variant = |number: &usize| Data::Stored(format!("{name}#{}", number + 1));
-            task.others = found.told[place].others.iter().map(variant).collect();
+            task.others = found.stats[opened].others.iter().map(variant).collect();
         }
         for (number, dataset) in found.datasets.into_iter().enumerate() {
             imported.databases.insert(format!("{name}#{}", number + 1), dataset);
@@ -75,13 +75,13 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    async fn answer(&self, places: &mut (Place, Place), query: &str) -> Answer {
+    async fn answer(&self, places: &mut (OpenDatabase, OpenDatabase), query: &str) -> Answer {
         if self.slow.lock().contains(query) {
             return Err(Failure::Slow.to_string());
         }
         let is_reference = self.references.binary_search_by(|reference| reference.as_str().cmp(query)).is_ok();
-        let place = if is_reference { &mut places.0 } else { &mut places.1 };
-        let answer = place.run(query).await;
+        let opened = if is_reference { &mut places.0 } else { &mut places.1 };
+        let answer = opened.run(query).await;
         if answer == Err(Failure::Slow) {
             self.slow.lock().insert(query.to_owned());
         }
@@ -92,7 +92,7 @@ impl Worker<'_> {
 #[async_trait]
 impl Oracle for Worker<'_> {
     async fn run(&self, dataset: &Dataset, queries: &[String]) -> Result<Vec<Answer>, String> {
-        let mut places = Place::open_both(&self.engine, dataset).await?;
+        let mut places = OpenDatabase::open_both(&self.engine, dataset).await?;
         let mut answers = Vec::with_capacity(queries.len());
         for query in queries {
             answers.push(self.answer(&mut places, query).await);

@@ -1,9 +1,9 @@
-//! The words that were handed in.
+//! Checks of a submitted answer.
 
 use serde_json::json;
 
 use super::Verdict;
-use crate::room::Submitted;
+use crate::session::Submitted;
 
 pub(super) fn check(submission: Option<&Submitted>, accept: &[String]) -> Verdict {
     let Some(Submitted::Answer(answer)) = submission else {

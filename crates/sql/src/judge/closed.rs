@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::facts::{bare, indexes_of, refuses_null, same, sorted, unique};
 use crate::compare::{Grid, Reading, difference_by_column};
 use crate::dataset::Affinity;
-use crate::engine::{ColumnInfo, ForeignKeyInfo, Particular, ParticularSort, Schema, StatementResult, TableInfo};
+use crate::engine::{ColumnInfo, ForeignKeyInfo, Schema, SchemaDetail, SchemaDetailKind, StatementResult, TableInfo};
 use crate::script::{Sort, Token, lex, plain};
 use crate::task::{Columns, Compare, Free};
 use crate::value::Dialect;
@@ -20,7 +20,7 @@ const ROWS: Compare =
 #[derive(Debug, Clone)]
 pub(super) struct Inventory {
     pub(super) schema: Schema,
-    pub(super) particulars: BTreeSet<Particular>,
+    pub(super) schema_details: BTreeSet<SchemaDetail>,
 }
 
 impl Inventory {
@@ -28,16 +28,16 @@ impl Inventory {
         self.schema.tables.iter().find(|table| same(&table.name, name))
     }
 
-    fn of<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a Particular> {
-        let owner = |particular: &&Particular| {
-            let of = particular.of.as_str();
+    fn of<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a SchemaDetail> {
+        let owner = |detail: &&SchemaDetail| {
+            let of = detail.of.as_str();
             same(of, table) || of.rsplit_once('.').is_some_and(|(owner, _)| same(owner, table))
         };
-        self.particulars.iter().filter(owner)
+        self.schema_details.iter().filter(owner)
     }
 }
 
-/// What was there, what the reference leaves, and what the acting side left.
+/// Comparison of the initial database, the reference's outcome and the acting side's outcome.
 pub(super) struct Differences<'a> {
     pub(super) before: &'a Inventory,
     pub(super) after: &'a Inventory,
@@ -57,7 +57,9 @@ impl Differences<'_> {
         let tables = self.after.schema.tables.iter();
         self.unlike_names()
             .or_else(|| unequal("the database", &names(self.after), &names(self.left)))
-            .or_else(|| unequal("the database", &self.particulars(self.after, ""), &self.particulars(self.left, "")))
+            .or_else(|| {
+                unequal("the database", &self.schema_details(self.after, ""), &self.schema_details(self.left, ""))
+            })
             .or_else(|| tables.map(|table| table.name.as_str()).find_map(|table| self.of_table(table)))
     }
 
@@ -82,14 +84,14 @@ impl Differences<'_> {
         })
     }
 
-    /// How the rows of a table or view differ that the reference leaves and the acting side left.
+    /// Differences between the rows of a table or view in the reference's outcome and the acting side's.
     pub(super) fn of_rows(&self, table: &str, expected: &StatementResult, found: &StatementResult) -> Option<String> {
         let reading = |column: &str| self.reading(table, column);
         difference_by_column(Grid::from(expected), Grid::from(found), &ROWS, &reading).map(|difference| difference.0)
     }
 
-    /// What stays is the same in every respect. What the task makes may be of another type of the same sort; a view may show values of any
-    /// type, so that what they mean counts.
+    /// Reading of a column; a kept one has to be equal in every respect. What the task makes may be of another type of the same sort; a
+    /// view may show values of any type, so that what they mean counts.
     fn reading(&self, table: &str, column: &str) -> Reading {
         let of = |inventory: &Inventory| {
             let table = inventory.table(table)?;
@@ -106,7 +108,7 @@ impl Differences<'_> {
     fn of_table(&self, name: &str) -> Option<String> {
         let facts = |inventory| {
             let mut facts = self.facts(inventory, name);
-            facts.extend(self.particulars(inventory, name));
+            facts.extend(self.schema_details(inventory, name));
             facts
         };
         unequal(name, &facts(self.after), &facts(self.left))
@@ -172,13 +174,13 @@ impl Differences<'_> {
         facts
     }
 
-    /// Whether a column refers to another after the reference, which has room for every row.
+    /// True if a column refers to another after the reference, which has room for every row.
     fn refers(&self, table: &str, column: &str) -> bool {
         let keys = self.after.table(table).map(|table| table.foreign_keys.as_slice()).unwrap_or_default();
         keys.iter().flat_map(|key| &key.columns).any(|name| same(&bare(name), &bare(column)))
     }
 
-    /// Whether the reference leaves a column the type that it has.
+    /// True if the reference leaves a column the type that it has.
     fn stays(&self, table: &str, column: &str) -> bool {
         let type_name = |inventory: &Inventory| {
             let column = inventory.table(table)?.columns.iter().find(|found| same(&found.name, column))?;
@@ -210,28 +212,28 @@ impl Differences<'_> {
     }
 
     /// Particulars of a table, or of none, that are not free.
-    fn particulars(&self, of: &Inventory, table: &str) -> BTreeSet<String> {
-        let counts = |particular: &&Particular| match particular.sort {
-            ParticularSort::Trigger | ParticularSort::Refusal => false,
-            ParticularSort::Numbered => {
+    fn schema_details(&self, of: &Inventory, table: &str) -> BTreeSet<String> {
+        let counts = |detail: &&SchemaDetail| match detail.sort {
+            SchemaDetailKind::Trigger | SchemaDetailKind::Refusal => false,
+            SchemaDetailKind::Numbered => {
                 let own = |column: &String| column.rsplit_once('.').is_some_and(|(owner, _)| same(owner, table));
                 !self
                     .free
                     .values
                     .iter()
-                    .any(|column| same(column, &particular.of) || same(&particular.of, table) && own(column))
+                    .any(|column| same(column, &detail.of) || same(&detail.of, table) && own(column))
             }
-            ParticularSort::Generated | ParticularSort::Reference | ParticularSort::Other => true,
+            SchemaDetailKind::Generated | SchemaDetailKind::Reference | SchemaDetailKind::Other => true,
         };
-        let found: Vec<&Particular> = if table.is_empty() {
-            of.particulars.iter().filter(|particular| particular.of.is_empty()).collect()
+        let found: Vec<&SchemaDetail> = if table.is_empty() {
+            of.schema_details.iter().filter(|detail| detail.of.is_empty()).collect()
         } else {
             of.of(table).collect()
         };
-        found.into_iter().filter(counts).map(|particular| format!("{} {}", particular.of, particular.words)).collect()
+        found.into_iter().filter(counts).map(|detail| format!("{} {}", detail.of, detail.words)).collect()
     }
 
-    /// Checks that stay are there; new ones hang on columns on which the reference's new ones hang, and only on those.
+    /// Checks that stay are there; new ones depend on columns on which the reference's new ones hang, and only on those.
     fn checks(&self, name: &str) -> Option<String> {
         let of = |inventory: &Inventory| -> BTreeSet<String> {
             inventory.table(name).map(|table| checks_of(table, self.dialect)).unwrap_or_default()
@@ -253,10 +255,10 @@ impl Differences<'_> {
 
     /// Triggers that the reference leaves are there, with the same definition; others only where they may be, and only refuse.
     fn triggers(&self, name: &str) -> Option<String> {
-        let of = |inventory: &Inventory| -> BTreeMap<String, ParticularSort> {
+        let of = |inventory: &Inventory| -> BTreeMap<String, SchemaDetailKind> {
             let triggers = inventory.of(name);
-            let triggers = triggers
-                .filter(|particular| matches!(particular.sort, ParticularSort::Trigger | ParticularSort::Refusal));
+            let triggers =
+                triggers.filter(|detail| matches!(detail.sort, SchemaDetailKind::Trigger | SchemaDetailKind::Refusal));
             triggers.map(|trigger| (trigger.words.clone(), trigger.sort)).collect()
         };
         let (after, left) = (of(self.after), of(self.left));
@@ -267,7 +269,7 @@ impl Differences<'_> {
         let mut besides = left.iter().filter(|(trigger, _)| !after.contains_key(*trigger));
         let besides = besides.find(|(trigger, sort)| {
             let hangs = columns_of_row(trigger, self.dialect);
-            !(may && **sort == ParticularSort::Refusal && !hangs.is_empty() && hangs.is_subset(&self.ruled(name)))
+            !(may && **sort == SchemaDetailKind::Refusal && !hangs.is_empty() && hangs.is_subset(&self.ruled(name)))
         });
         besides.map(|(trigger, _)| format!("{name} has besides: the trigger {trigger}"))
     }
@@ -301,7 +303,7 @@ impl Differences<'_> {
         views.filter(|view| words(self.after, &view.name) != words(self.left, &view.name)).collect()
     }
 
-    /// What decides which rows a table takes.
+    /// Rules that decide which rows a table takes.
     fn rules(&self, of: &Inventory, name: &str) -> BTreeSet<String> {
         let Some(table) = of.table(name) else { return BTreeSet::new() };
         let mut rules = unique(&of.schema, table, self.dialect);
@@ -309,17 +311,17 @@ impl Differences<'_> {
         rules.extend(table.columns.iter().map(|column| exact(table, column, self.dialect).join(", ")));
         rules.extend(table.foreign_keys.iter().map(reference));
         rules.extend(checks_of(table, self.dialect));
-        rules.extend(of.of(name).map(|particular| format!("{} {}", particular.of, particular.words)));
+        rules.extend(of.of(name).map(|detail| format!("{} {}", detail.of, detail.words)));
         rules
     }
 
-    /// In which words the rules of a table, or a view, are written on both sides, and which columns differ.
+    /// Spellings of a table's rules, or of a view, on both sides, and the columns that differ.
     pub(super) fn words_of(&self, name: &str) -> Vec<String> {
         let mut words = Vec::new();
         for (of, other) in [(self.after, self.left), (self.left, self.after)] {
             let Some(table) = of.table(name) else { continue };
             words.extend(table.checks.iter().chain(table.sql.iter().filter(|_| table.view)).cloned());
-            words.extend(of.of(name).map(|particular| particular.words.clone()));
+            words.extend(of.of(name).map(|detail| detail.words.clone()));
             let words_there = |column: &ColumnInfo| {
                 let there = other.table(name)?;
                 let found = there.columns.iter().find(|found| same(&found.name, &column.name))?;
@@ -334,12 +336,12 @@ impl Differences<'_> {
         words
     }
 
-    /// How the reference writes a view.
+    /// Definition of a view in the reference.
     pub(super) fn reference_sql(&self, view: &str) -> Option<&str> {
         self.after.table(view)?.sql.as_deref()
     }
 
-    /// How the acting side wrote a view.
+    /// Definition of a view by the acting side.
     pub(super) fn left_sql(&self, view: &str) -> Option<&str> {
         self.left.table(view)?.sql.as_deref()
     }
@@ -356,7 +358,7 @@ impl Differences<'_> {
     }
 }
 
-/// What one set has that the other lacks.
+/// Elements of one set that the other lacks.
 fn unequal(of: &str, wanted: &BTreeSet<String>, found: &BTreeSet<String>) -> Option<String> {
     let lost = wanted.difference(found).next().map(|fact| format!("{of} has lost: {fact}"));
     lost.or_else(|| found.difference(wanted).next().map(|fact| format!("{of} has besides: {fact}")))
@@ -436,7 +438,7 @@ fn columns_of_row(trigger: &str, dialect: Dialect) -> BTreeSet<String> {
     of_row.map(|three| three[2].unquoted(trigger).to_lowercase()).collect()
 }
 
-/// Whether a default is one value that is written out, perhaps with its type.
+/// True if a default is one value that is written out, perhaps with its type.
 fn is_constant(default: &str, dialect: Dialect) -> bool {
     let plain = plain(default, dialect);
     let mut tokens = lex(&plain, dialect);

@@ -59,7 +59,7 @@ pub(super) fn unique(schema: &Schema, table: &TableInfo, dialect: Dialect) -> BT
     facts
 }
 
-/// Whether the condition of an index leaves out rows alone that have no value there: these are never the same.
+/// True if the condition of an index leaves out rows alone that have no value there: these are never the same.
 fn excludes_null(condition: &str, index: &IndexInfo, dialect: Dialect) -> bool {
     let words = plain(condition, dialect).replace(['(', ')'], " ");
     let words: Vec<&str> = words.split_whitespace().collect();

@@ -5,11 +5,11 @@
 //! compared with what the task's reference leaves in another fresh database. Tables are read by their full names, and only where the
 //! catalog says that they are tables. Queries that were handed in are run there, and whatever they did is undone.
 //!
-//! What the acting side did can fail a check, never the judge: only a reference that fails, and an engine that does, are errors.
+//! Statements of the acting side can fail a check, never the judge: only a reference that fails, and an engine that does, are errors.
 
 mod answer;
-mod bench;
 mod closed;
+mod context;
 mod differential;
 mod facts;
 mod plan;
@@ -29,15 +29,15 @@ use serde_json::{Value as Json, json};
 
 use crate::engine::Engine;
 use crate::library::Library;
-use crate::room::Evidence;
+use crate::session::Evidence;
 use crate::task::{Check, Spoken, Task, WeightedCheck};
 
-use bench::{Bench, Desk, Trouble};
+use context::{CheckFailure, JudgeContext, TaskDatabases};
 
-/// How long a judging takes at most.
+/// Time that a judging takes at most.
 const TOTAL: Duration = Duration::from_secs(300);
 
-/// What came of a judging.
+/// Outcome of a judging.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// In the task's order.
@@ -54,7 +54,7 @@ impl Judgement {
     }
 }
 
-/// What came of a check.
+/// Outcome of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckResult {
     /// As in the task.
@@ -63,13 +63,13 @@ pub struct CheckResult {
     pub weight: f64,
     /// 1 or 0; 0 also where a required check failed.
     pub score: f64,
-    /// Whether this check itself passed.
+    /// True if this check itself passed.
     pub passed: bool,
     /// Why; never for the acting side.
     pub evidence: Json,
 }
 
-/// Why there is no judgement. None of it is a score.
+/// Reason why there is no judgement. None of it is a score.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeError {
     /// The task's own reference fails, or the evidence cannot be read.
@@ -83,10 +83,10 @@ pub enum JudgeError {
     Timeout,
 }
 
-/// Whether something holds: why it does or does not, as evidence.
+/// Evidence for a condition that holds, or against one that does not: why it does or does not, as evidence.
 type Verdict = Result<Json, Json>;
 
-/// Judges an episode from what [`crate::room::Room::evidence`] gave. A judging that loses its database is begun once more.
+/// Judges an episode from what [`crate::session::DatabaseSession::evidence`] gave. A judging that loses its database is begun once more.
 ///
 /// # Errors
 /// See [`JudgeError`].
@@ -102,7 +102,7 @@ pub async fn judge(
     let judging = async {
         let first = judge_once(engine, library, task, seed, &evidence).await;
         match first {
-            Err(Trouble::Lost(why)) => {
+            Err(CheckFailure::Lost(why)) => {
                 tracing::info!(%why, "a judging lost its database and begins again");
                 judge_once(engine, library, task, seed, &evidence).await
             }
@@ -121,17 +121,17 @@ async fn judge_once(
     task: &Task,
     seed: u64,
     evidence: &Evidence,
-) -> Result<Judgement, Trouble> {
-    let bench = Bench::new(engine, library, task, seed, evidence);
+) -> Result<Judgement, CheckFailure> {
+    let context = JudgeContext::new(engine, library, task, seed, evidence);
     let mut verdicts: Vec<Verdict> = task.checks.iter().map(|_| Ok(json!({}))).collect();
     for (number, data) in std::iter::once(&task.data).chain(&task.others).enumerate() {
-        let mut desk = Desk::new(&bench, data);
+        let mut databases = TaskDatabases::new(&context, data);
         for (check, verdict) in task.checks.iter().zip(&mut verdicts) {
             if verdict.is_err() || (number > 0 && !on_other_data(&check.check)) {
                 continue;
             }
-            let found = match check_twice(&mut desk, &check.check).await {
-                Err(Trouble::Acting(why)) => Err(json!({"error": why})),
+            let found = match check_twice(&mut databases, &check.check).await {
+                Err(CheckFailure::Acting(why)) => Err(json!({"error": why})),
                 found => found?,
             };
             *verdict = match found {
@@ -142,12 +142,12 @@ async fn judge_once(
                 found => found,
             };
         }
-        desk.clear().await;
+        databases.clear().await;
     }
     Ok(weighed(&task.checks, verdicts))
 }
 
-/// Whether a check is made on every data, or on the task's own alone.
+/// True if a check is made on every data, or on the task's own alone.
 fn on_other_data(check: &Check) -> bool {
     match check {
         Check::Result { .. } | Check::State { .. } | Check::Unchanged { .. } | Check::Whole { .. } => true,
@@ -162,30 +162,32 @@ fn on_other_data(check: &Check) -> bool {
 
 /// One check, and once more in fresh databases where what the acting side did has lost one: another session may have brought that
 /// about. What does it twice is to blame.
-async fn check_twice(desk: &mut Desk<'_>, check: &Check) -> Result<Verdict, Trouble> {
-    match check_one(desk, check).await {
-        Err(Trouble::Broken(why)) => tracing::info!(%why, "what the acting side did lost its database"),
+async fn check_twice(databases: &mut TaskDatabases<'_>, check: &Check) -> Result<Verdict, CheckFailure> {
+    match check_one(databases, check).await {
+        Err(CheckFailure::Broken(why)) => tracing::info!(%why, "what the acting side did lost its database"),
         found => return found,
     }
-    desk.clear().await;
-    match check_one(desk, check).await {
-        Err(Trouble::Broken(why)) => Err(desk.give_up(&why).await),
+    databases.clear().await;
+    match check_one(databases, check).await {
+        Err(CheckFailure::Broken(why)) => Err(databases.give_up(&why).await),
         found => found,
     }
 }
 
-async fn check_one(desk: &mut Desk<'_>, check: &Check) -> Result<Verdict, Trouble> {
+async fn check_one(databases: &mut TaskDatabases<'_>, check: &Check) -> Result<Verdict, CheckFailure> {
     match check {
-        Check::Result { gold, compare } => result::check(desk, gold, compare).await,
-        Check::Answer { accept } => Ok(answer::check(desk.bench.evidence.submission.as_ref(), accept)),
-        Check::State { gold, tables, compare } => state::check(desk, gold, tables, compare).await,
-        Check::Unchanged { tables } => state::unchanged(desk, tables).await,
-        Check::Whole { free } => whole::check(desk, free).await,
-        Check::Queries { gold, queries, compare } => queries::check(desk, gold, queries, compare).await,
-        Check::Probes { probes } => probes::check(desk, probes).await,
-        Check::Properties { properties } => Ok(properties::check(desk, properties)),
-        Check::Plan { query, baseline, budget } => plan::check(desk, query.as_ref(), baseline.as_ref(), budget).await,
-        Check::Schema { expect } => schema::check(desk, expect).await,
+        Check::Result { gold, compare } => result::check(databases, gold, compare).await,
+        Check::Answer { accept } => Ok(answer::check(databases.context.evidence.submission.as_ref(), accept)),
+        Check::State { gold, tables, compare } => state::check(databases, gold, tables, compare).await,
+        Check::Unchanged { tables } => state::unchanged(databases, tables).await,
+        Check::Whole { free } => whole::check(databases, free).await,
+        Check::Queries { gold, queries, compare } => queries::check(databases, gold, queries, compare).await,
+        Check::Probes { probes } => probes::check(databases, probes).await,
+        Check::Properties { properties } => Ok(properties::check(databases, properties)),
+        Check::Plan { query, baseline, budget } => {
+            plan::check(databases, query.as_ref(), baseline.as_ref(), budget).await
+        }
+        Check::Schema { expect } => schema::check(databases, expect).await,
     }
 }
 

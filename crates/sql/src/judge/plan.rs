@@ -1,10 +1,10 @@
-//! How the engine would run a query in what the acting side left.
+//! Plan of a query in the database that the acting side left.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use super::bench::{Author, Desk, Trouble};
+use super::context::{Author, CheckFailure, TaskDatabases};
 use super::syntax::Facts;
 use super::{Verdict, result};
 use crate::engine::{Plan, PlanKind, PlanNode, Schema};
@@ -12,26 +12,26 @@ use crate::task::{PlanLimit, Spoken};
 use crate::value::Dialect;
 
 pub(super) async fn check(
-    desk: &mut Desk<'_>,
+    databases: &mut TaskDatabases<'_>,
     query: Option<&Spoken>,
     baseline: Option<&Spoken>,
     budget: &[PlanLimit],
-) -> Result<Verdict, Trouble> {
-    let dialect = desk.bench.dialect();
-    let sql = match (query, result::submitted(desk)) {
-        (Some(query), _) => desk.bench.spoken(query, "the query to plan")?,
+) -> Result<Verdict, CheckFailure> {
+    let dialect = databases.context.dialect();
+    let sql = match (query, result::submitted(databases)) {
+        (Some(query), _) => databases.context.spoken(query, "the query to plan")?,
         (None, Some(sql)) => sql,
         (None, None) => return Ok(Err(json!({"error": "no query was handed in"}))),
     };
     let measure = match baseline {
-        Some(baseline) => desk.bench.spoken(baseline, "the query to measure by")?,
+        Some(baseline) => databases.context.spoken(baseline, "the query to measure by")?,
         None => sql,
     };
-    let plan = match desk.left().await?.explain(sql).await? {
+    let plan = match databases.left().await?.explain(sql).await? {
         Ok(plan) => plan,
         Err(error) => return Ok(Err(json!({"error": error.message}))),
     };
-    let names = Names::new(sql, dialect, &desk.left().await?.schema().await?);
+    let names = Names::new(sql, dialect, &databases.left().await?.schema().await?);
     let mut measured = json!({"plan": plan.lines});
     for limit in budget {
         let met = match limit {
@@ -39,10 +39,10 @@ pub(super) async fn check(
             PlanLimit::Has { node, table } => names.has(&plan, *node, table.as_deref(), false),
             PlanLimit::CostShare(share) => match dialect {
                 Dialect::Sqlite => true,
-                Dialect::Postgres => cost_share(desk, sql, &plan, measure, *share, &mut measured).await?,
+                Dialect::Postgres => cost_share(databases, sql, &plan, measure, *share, &mut measured).await?,
             },
             PlanLimit::StepShare(share) => match dialect {
-                Dialect::Sqlite => step_share(desk, sql, measure, *share, &mut measured).await?,
+                Dialect::Sqlite => step_share(databases, sql, measure, *share, &mut measured).await?,
                 Dialect::Postgres => true,
             },
         };
@@ -57,25 +57,25 @@ pub(super) async fn check(
 /// The cost against the estimate for the query to measure by, in the untouched database. An estimate that is met is not believed: the
 /// query is run, and what it really does counts as well.
 async fn cost_share(
-    desk: &mut Desk<'_>,
+    databases: &mut TaskDatabases<'_>,
     sql: &str,
     plan: &Plan,
     measure: &str,
     share: f64,
     measured: &mut Json,
-) -> Result<bool, Trouble> {
-    let before = match desk.reference("").await?.explain(measure).await? {
+) -> Result<bool, CheckFailure> {
+    let before = match databases.reference("").await?.explain(measure).await? {
         Ok(before) => before.cost,
-        Err(error) => return unmeasured(desk, measure, &error.message),
+        Err(error) => return unmeasured(databases, measure, &error.message),
     };
     let (Some(now), Some(before)) = (plan.cost, before) else {
-        return Err(Trouble::Verifier("the engine estimates no costs".to_owned()));
+        return Err(CheckFailure::Verifier("the engine estimates no costs".to_owned()));
     };
     measured["cost"] = json!({"now": now, "at_the_beginning": before, "share": share});
     if now > share * before {
         return Ok(false);
     }
-    match desk.left().await?.run_cost(sql, Author::Acting).await? {
+    match databases.left().await?.run_cost(sql, Author::Acting).await? {
         Ok(None) => {
             measured["error"] = json!("what may change something is not run to see what it costs");
             Ok(false)
@@ -93,19 +93,19 @@ async fn cost_share(
 
 /// The work of a run against that of the query to measure by, in the untouched database.
 async fn step_share(
-    desk: &mut Desk<'_>,
+    databases: &mut TaskDatabases<'_>,
     sql: &str,
     measure: &str,
     share: f64,
     measured: &mut Json,
-) -> Result<bool, Trouble> {
+) -> Result<bool, CheckFailure> {
     // A query that was handed in may lose the database in which it is measured: that is no failure of the engine's.
-    let author = if result::submitted(desk) == Some(measure) { Author::Acting } else { Author::Task };
-    let before = match desk.reference("").await?.read(measure, author).await? {
+    let author = if result::submitted(databases) == Some(measure) { Author::Acting } else { Author::Task };
+    let before = match databases.reference("").await?.read(measure, author).await? {
         Ok(before) => before.vm_steps,
-        Err(error) => return unmeasured(desk, measure, &error.message),
+        Err(error) => return unmeasured(databases, measure, &error.message),
     };
-    let now = match desk.left().await?.read(sql, Author::Acting).await? {
+    let now = match databases.left().await?.read(sql, Author::Acting).await? {
         Ok(now) => now.vm_steps,
         Err(error) => {
             measured["error"] = json!(error.message);
@@ -113,21 +113,21 @@ async fn step_share(
         }
     };
     let (Some(now), Some(before)) = (now, before) else {
-        return Err(Trouble::Verifier("the engine counts no steps".to_owned()));
+        return Err(CheckFailure::Verifier("the engine counts no steps".to_owned()));
     };
     measured["steps"] = json!({"now": now, "at_the_beginning": before, "share": share});
     Ok(now as f64 <= share * before as f64)
 }
 
 /// The query to measure by fails at the beginning: the task's fault, unless it is the one that was handed in.
-fn unmeasured(desk: &Desk<'_>, measure: &str, why: &str) -> Result<bool, Trouble> {
-    if result::submitted(desk) == Some(measure) {
-        return Err(Trouble::Acting(format!("the query fails on the data as it was: {why}")));
+fn unmeasured(databases: &TaskDatabases<'_>, measure: &str, why: &str) -> Result<bool, CheckFailure> {
+    if result::submitted(databases) == Some(measure) {
+        return Err(CheckFailure::Acting(format!("the query fails on the data as it was: {why}")));
     }
-    Err(Trouble::Verifier(format!("the query to measure by fails: {why}")))
+    Err(CheckFailure::Verifier(format!("the query to measure by fails: {why}")))
 }
 
-/// Which tables the names in a plan may stand for: SQLite's plans call a table by its alias.
+/// Tables that the names in a plan may stand for: SQLite's plans call a table by its alias.
 struct Names {
     query: Option<Facts>,
     views: Vec<Facts>,
@@ -142,7 +142,7 @@ impl Names {
         Self { query: facts(sql), views: views.collect(), tables: tables.collect() }
     }
 
-    /// Whether a name in the plan stands for the table. Where that cannot be told, `doubt` decides.
+    /// True if a name in the plan stands for the table. Where that cannot be told, `doubt` decides.
     fn mean(&self, name: &str, table: &str, doubt: bool) -> bool {
         let name = name.to_lowercase();
         let aliased: Vec<&BTreeSet<String>> =

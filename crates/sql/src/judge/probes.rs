@@ -3,19 +3,19 @@
 use serde_json::json;
 
 use super::Verdict;
-use super::bench::{Author, Bench, Desk, Trouble};
-use crate::engine::{Cut, SqlError};
+use super::context::{Author, CheckFailure, JudgeContext, TaskDatabases};
+use crate::engine::{CutReason, SqlError};
 use crate::script;
 use crate::task::{Check, Probe, Spoken};
 use crate::value::Dialect;
 
-pub(super) async fn check(desk: &mut Desk<'_>, probes: &[Probe]) -> Result<Verdict, Trouble> {
-    let dialect = desk.bench.dialect();
+pub(super) async fn check(databases: &mut TaskDatabases<'_>, probes: &[Probe]) -> Result<Verdict, CheckFailure> {
+    let dialect = databases.context.dialect();
     for (number, probe) in probes.iter().enumerate() {
-        let sql = desk.bench.spoken(&probe.sql, "a probe")?;
-        let done = desk.left().await?.read(sql, Author::Acting).await?;
+        let sql = databases.context.spoken(&probe.sql, "a probe")?;
+        let done = databases.left().await?.read(sql, Author::Acting).await?;
         let fault = match (done, probe.fails) {
-            (Err(error), _) if error.cut == Some(Cut::Refused) => Some(refused(desk, sql, error).await?),
+            (Err(error), _) if error.cut == Some(CutReason::Refused) => Some(refused(databases, sql, error).await?),
             (Ok(_), true) => Some("it succeeded".to_owned()),
             (Err(error), false) => Some(error.message),
             (Err(error), true) if !is_refusal(dialect, sql, &error) => {
@@ -30,32 +30,32 @@ pub(super) async fn check(desk: &mut Desk<'_>, probes: &[Probe]) -> Result<Verdi
     Ok(Ok(json!({"probes": probes.len()})))
 }
 
-/// Why a probe may not be run on what the acting side left: the task's fault where it may not be run on what the reference leaves
+/// Reason why a probe may not be run on what the acting side left: the task's fault where it may not be run on what the reference leaves
 /// either.
-async fn refused(desk: &mut Desk<'_>, sql: &str, error: SqlError) -> Result<String, Trouble> {
-    let gold = reference(desk.bench)?;
-    match desk.reference(gold).await?.read(sql, Author::Task).await? {
-        Err(SqlError { cut: Some(Cut::Refused), message, .. }) => {
-            Err(Trouble::Verifier(format!("a probe may not be run: {message}")))
+async fn refused(databases: &mut TaskDatabases<'_>, sql: &str, error: SqlError) -> Result<String, CheckFailure> {
+    let gold = reference(databases.context)?;
+    match databases.reference(gold).await?.read(sql, Author::Task).await? {
+        Err(SqlError { cut: Some(CutReason::Refused), message, .. }) => {
+            Err(CheckFailure::Verifier(format!("a probe may not be run: {message}")))
         }
         _ => Ok(error.message),
     }
 }
 
 /// The statements that bring about what the task asks for, where another check has them.
-pub(super) fn reference<'a>(bench: &Bench<'a>) -> Result<&'a str, Trouble> {
-    let golds = bench.task.checks.iter().filter_map(|check| match &check.check {
+pub(super) fn reference<'a>(context: &JudgeContext<'a>) -> Result<&'a str, CheckFailure> {
+    let golds = context.task.checks.iter().filter_map(|check| match &check.check {
         Check::State { gold, .. } | Check::Queries { gold, .. } => Some(gold),
         _ => None,
     });
     golds
         .filter(|gold| **gold != Spoken::Nothing)
-        .map(|gold| bench.spoken(gold, "the reference"))
+        .map(|gold| context.spoken(gold, "the reference"))
         .next()
         .unwrap_or(Ok(""))
 }
 
-/// Whether an error is the database's refusal of a change, and not a sign that what was to be changed is gone, or a limit.
+/// True if an error is the database's refusal of a change, and not a sign that what was to be changed is gone, or a limit.
 fn is_refusal(dialect: Dialect, sql: &str, error: &SqlError) -> bool {
     if error.cut.is_some() {
         return false;

@@ -1,20 +1,24 @@
-//! The query that was handed in.
+//! Checks of a submitted query.
 
 use serde_json::json;
 
 use super::Verdict;
-use super::bench::{Author, Desk, Trouble};
+use super::context::{Author, CheckFailure, TaskDatabases};
 use super::syntax::Facts;
 use crate::compare::{Grid, difference};
 use crate::engine::StatementResult;
-use crate::room::Submitted;
+use crate::session::Submitted;
 use crate::task::{Compare, Property, Spoken};
 
-pub(super) async fn check(desk: &mut Desk<'_>, gold: &Spoken, compare: &Compare) -> Result<Verdict, Trouble> {
-    let Some(sql) = submitted(desk) else { return Ok(Err(json!({"error": "no query was handed in"}))) };
-    let gold = desk.bench.spoken(gold, "the reference")?;
-    let expected = desk.reference("").await?.asked(gold, "the reference").await?;
-    let found = match run(desk, sql).await? {
+pub(super) async fn check(
+    databases: &mut TaskDatabases<'_>,
+    gold: &Spoken,
+    compare: &Compare,
+) -> Result<Verdict, CheckFailure> {
+    let Some(sql) = submitted(databases) else { return Ok(Err(json!({"error": "no query was handed in"}))) };
+    let gold = databases.context.spoken(gold, "the reference")?;
+    let expected = databases.reference("").await?.asked(gold, "the reference").await?;
+    let found = match run(databases, sql).await? {
         Ok(found) => found,
         Err(why) => return Ok(Err(json!({"error": why}))),
     };
@@ -25,20 +29,23 @@ pub(super) async fn check(desk: &mut Desk<'_>, gold: &Spoken, compare: &Compare)
 }
 
 /// The query that was handed in, if one was.
-pub(super) fn submitted<'a>(desk: &Desk<'a>) -> Option<&'a str> {
-    match &desk.bench.evidence.submission {
+pub(super) fn submitted<'a>(databases: &TaskDatabases<'a>) -> Option<&'a str> {
+    match &databases.context.evidence.submission {
         Some(Submitted::Sql(sql)) => Some(sql),
         _ => None,
     }
 }
 
 /// Its result in what the acting side left, if it is one statement that only reads.
-pub(super) async fn run(desk: &mut Desk<'_>, sql: &str) -> Result<Result<StatementResult, String>, Trouble> {
-    let facts = Facts::of(sql, desk.bench.dialect());
+pub(super) async fn run(
+    databases: &mut TaskDatabases<'_>,
+    sql: &str,
+) -> Result<Result<StatementResult, String>, CheckFailure> {
+    let facts = Facts::of(sql, databases.context.dialect());
     if facts.is_ok_and(|facts| !facts.hold(&Property::ReadOnly)) {
         return Ok(Err("it is not a single statement that only reads".to_owned()));
     }
-    let result = match desk.left().await?.read(sql, Author::Acting).await? {
+    let result = match databases.left().await?.read(sql, Author::Acting).await? {
         Ok(result) => result,
         Err(error) => return Ok(Err(error.message)),
     };

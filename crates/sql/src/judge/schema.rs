@@ -1,17 +1,17 @@
-//! What the schema is.
+//! Checks of the schema.
 
 use serde_json::json;
 
 use super::Verdict;
-use super::bench::{Desk, Trouble};
+use super::context::{CheckFailure, TaskDatabases};
 use super::facts::{bare, indexes_of, refuses_null, same, sorted, unique};
 use crate::engine::Schema;
 use crate::task::{SchemaFact, TypeSort};
 use crate::value::Dialect;
 
-pub(super) async fn check(desk: &mut Desk<'_>, expect: &[SchemaFact]) -> Result<Verdict, Trouble> {
-    let dialect = desk.bench.dialect();
-    let schema = desk.left().await?.schema().await?;
+pub(super) async fn check(databases: &mut TaskDatabases<'_>, expect: &[SchemaFact]) -> Result<Verdict, CheckFailure> {
+    let dialect = databases.context.dialect();
+    let schema = databases.left().await?.schema().await?;
     let missing: Vec<_> = expect.iter().filter(|fact| !holds(&schema, fact, dialect)).collect();
     Ok(if missing.is_empty() { Ok(json!({"facts": expect.len()})) } else { Err(json!({"missing": missing})) })
 }
@@ -70,7 +70,7 @@ pub(super) fn same_set(found: &[String], wanted: &[String]) -> bool {
     sorted(found) == sorted(wanted)
 }
 
-/// Whether a type of the dialect is of a sort. SQLite's types are read as it reads them, by the words that they contain.
+/// True if a type of the dialect is of a sort. SQLite's types are read as it reads them, by the words that they contain.
 fn is_of_sort(type_name: &str, sort: TypeSort, dialect: Dialect) -> bool {
     let name = type_name.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));

@@ -1,8 +1,8 @@
-//! What tables hold.
+//! Checks of the contents of tables.
 
 use serde_json::json;
 
-use super::bench::{Author, Desk, Scene, Trouble};
+use super::context::{Author, CheckFailure, ReplayedDatabase, TaskDatabases};
 use super::{Verdict, probes, structure};
 use crate::compare::{Grid, difference};
 use crate::engine::StatementResult;
@@ -11,37 +11,42 @@ use crate::task::{Columns, Compare, Spoken};
 use crate::value::{Dialect, Value};
 
 pub(super) async fn check(
-    desk: &mut Desk<'_>,
+    databases: &mut TaskDatabases<'_>,
     gold: &Spoken,
     tables: &[String],
     compare: &Compare,
-) -> Result<Verdict, Trouble> {
-    let gold = desk.bench.spoken(gold, "the reference")?;
+) -> Result<Verdict, CheckFailure> {
+    let gold = databases.context.spoken(gold, "the reference")?;
     // Rows of a table have no order, and its columns are known by their names.
-    same(desk, gold, tables, &Compare { ordered: false, columns: Columns::Name, ..*compare }).await
+    same(databases, gold, tables, &Compare { ordered: false, columns: Columns::Name, ..*compare }).await
 }
 
-pub(super) async fn unchanged(desk: &mut Desk<'_>, tables: &[String]) -> Result<Verdict, Trouble> {
+pub(super) async fn unchanged(databases: &mut TaskDatabases<'_>, tables: &[String]) -> Result<Verdict, CheckFailure> {
     let exactly = Compare { columns: Columns::Name, tolerance: 0.0, strict_types: true, ..Compare::default() };
-    let gold = probes::reference(desk.bench)?;
-    let after = desk.reference(gold).await?.schema().await?;
-    let rows = same(desk, "", tables, &exactly).await?;
-    let before = desk.reference("").await?.schema().await?;
-    let left = desk.left().await?.schema().await?;
-    Ok(match structure::fault((&before, &after, &left), tables, desk.bench.dialect()) {
+    let gold = probes::reference(databases.context)?;
+    let after = databases.reference(gold).await?.schema().await?;
+    let rows = same(databases, "", tables, &exactly).await?;
+    let before = databases.reference("").await?.schema().await?;
+    let left = databases.left().await?.schema().await?;
+    Ok(match structure::fault((&before, &after, &left), tables, databases.context.dialect()) {
         Some(why) => rows.and(Err(json!({"structure": why}))),
         None => rows,
     })
 }
 
-async fn same(desk: &mut Desk<'_>, gold: &str, tables: &[String], compare: &Compare) -> Result<Verdict, Trouble> {
-    let dialect = desk.bench.dialect();
+async fn same(
+    databases: &mut TaskDatabases<'_>,
+    gold: &str,
+    tables: &[String],
+    compare: &Compare,
+) -> Result<Verdict, CheckFailure> {
+    let dialect = databases.context.dialect();
     let mut rows = 0;
     for table in tables {
-        let expected = dump(desk.reference(gold).await?, dialect, table, Author::Task).await?;
+        let expected = dump(databases.reference(gold).await?, dialect, table, Author::Task).await?;
         let expected =
-            expected.map_err(|why| Trouble::Verifier(format!("the reference leaves no table {table}: {why}")))?;
-        let found = match dump(desk.left().await?, dialect, table, Author::Acting).await? {
+            expected.map_err(|why| CheckFailure::Verifier(format!("the reference leaves no table {table}: {why}")))?;
+        let found = match dump(databases.left().await?, dialect, table, Author::Acting).await? {
             Ok(found) => found,
             Err(why) => return Ok(Err(json!({"table": table, "error": why}))),
         };
@@ -55,20 +60,20 @@ async fn same(desk: &mut Desk<'_>, gold: &str, tables: &[String], compare: &Comp
 
 /// All rows of a table: of the one that has this name in the usual schema and is one, whatever else answers to the name.
 async fn dump(
-    scene: &mut Scene<'_>,
+    replayed: &mut ReplayedDatabase<'_>,
     dialect: Dialect,
     table: &str,
     author: Author,
-) -> Result<Result<StatementResult, String>, Trouble> {
+) -> Result<Result<StatementResult, String>, CheckFailure> {
     let (schema, name) = place(table, dialect);
-    let kind = scene.read(&kind(dialect, schema, name), author).await?;
+    let kind = replayed.read(&kind(dialect, schema, name), author).await?;
     match kind.map(|kind| kind.rows) {
         Err(error) => return Ok(Err(error.message)),
         Ok(rows) if rows != [[Value::Integer(1)]] => return Ok(Err(format!("there is no table {table}"))),
         Ok(_) => {}
     }
     let sql = format!("SELECT * FROM {}.{}", quoted(schema), quoted(name));
-    Ok(match scene.read(&sql, author).await? {
+    Ok(match replayed.read(&sql, author).await? {
         Ok(result) if result.truncated => Err(format!("it has more than {} rows", result.rows.len())),
         Ok(result) => Ok(result),
         Err(error) => Err(error.message),

@@ -1,4 +1,4 @@
-//! What tables are, beside their rows, as facts in words that can be compared.
+//! Structure of tables, beside their rows, as facts in words that can be compared.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use super::schema::same_set;
 use crate::engine::{Schema, TableInfo};
 use crate::value::Dialect;
 
-/// What is wrong with the structure that was left: where one of `tables` is not what it is after the reference, and where any other
-/// table has lost what it had at the beginning and has after the reference too. `None` where nothing is.
+/// Fault of the structure that was left: where one of `tables` is not what it is after the reference, and where any other table has
+/// lost what it had at the beginning and has after the reference too. `None` where nothing is.
 pub(super) fn fault(
     (before, after, left): (&Schema, &Schema, &Schema),
     tables: &[String],
@@ -48,7 +48,7 @@ fn all(schema: &Schema, name: &str, dialect: Dialect) -> BTreeSet<String> {
     facts
 }
 
-/// What rows of a table must fulfil, and what happens when they change.
+/// Constraints on the rows of a table, and actions on their changes.
 fn rules(schema: &Schema, name: &str, dialect: Dialect) -> BTreeSet<String> {
     let Some(table) = find(schema, name) else { return BTreeSet::new() };
     let refusing = table.columns.iter().filter(|column| refuses_null(table, column, dialect));

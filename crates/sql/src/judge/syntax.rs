@@ -1,4 +1,4 @@
-//! What a query is made of, by its syntax tree: constructs wherever they stand, tables by what names mean where they stand.
+//! Facts about a query, from its syntax tree: constructs wherever they stand, tables by what names mean where they stand.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use crate::task::{Construct, Property};
 use crate::value::Dialect;
 use crate::visit;
 
-/// What was found in some statements. Names are in lower case.
+/// Facts about some statements. Names are in lower case.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     constructs: Vec<Construct>,
@@ -26,7 +26,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// What is found in a text.
+    /// Facts about a text.
     ///
     /// # Errors
     /// Where it cannot be read, which does not mean that the engine cannot.
@@ -287,7 +287,7 @@ fn last(name: &ObjectName) -> Option<String> {
     Some(name.0.last()?.as_ident()?.value.to_lowercase())
 }
 
-/// Whether a query reads something of this name.
+/// True if a query reads something of this name.
 fn mentions(query: &Query, name: &str) -> bool {
     struct Find<'a>(&'a str);
     impl Visitor for Find<'_> {

@@ -67,7 +67,7 @@ async fn judged(task: &Task, evidence: &Json) -> Judgement {
     here
 }
 
-/// Whether the only check passes, and why.
+/// Checks whether the only check passes, and why.
 async fn passes(task: &Task, evidence: &Json) -> (bool, String) {
     let judgement = judged(task, evidence).await;
     let check = judgement.checks.first().expect("a check");
@@ -129,7 +129,7 @@ async fn a_query_is_run_on_what_the_acting_side_left_and_the_reference_is_not() 
 }
 
 #[tokio::test]
-async fn what_ends_with_a_session_is_not_there_for_the_judge() {
+async fn session_state_is_not_there_for_the_judge() {
     let task = question("SELECT count(*) FROM orders");
     let count = json!({"sql": "SELECT count(*) FROM orders"});
     for steps in [
@@ -179,7 +179,7 @@ async fn tables_are_compared_and_cannot_be_passed_off() {
 }
 
 #[tokio::test]
-async fn what_must_not_change_is_compared_exactly() {
+async fn unchanged_tables_are_compared_exactly() {
     let task = task(Submission::State, json!([{"unchanged": {"tables": ["orders", "AUDIT"]}}]));
     let tried = async |sql: &str| passes(&task, &left(&[sql], json!("state"))).await;
     assert!(tried("SELECT 1").await.0);
@@ -195,7 +195,7 @@ async fn what_must_not_change_is_compared_exactly() {
 }
 
 #[tokio::test]
-async fn what_must_not_change_keeps_its_rules() {
+async fn unchanged_tables_keep_their_constraints() {
     let task = task(Submission::State, json!([{"unchanged": {"tables": ["orders"]}}]));
     let tried = async |sql: &str| passes(&task, &left(&[sql], json!("state"))).await;
     let again = |columns: &str| {
@@ -223,7 +223,7 @@ async fn what_must_not_change_keeps_its_rules() {
 
 /// A table that is not named, and which the reference changes, keeps what the reference leaves it.
 #[tokio::test]
-async fn what_may_change_keeps_the_rules_that_the_reference_keeps() {
+async fn changed_tables_keep_the_constraints_that_the_reference_keeps() {
     let gold = "ALTER TABLE orders ADD COLUMN currency TEXT";
     let checks = json!([{"unchanged": {"tables": ["audit"]}},
         {"queries": {"gold": gold, "queries": [{"sql": "SELECT id, city, cents, currency FROM orders"}]}}]);
@@ -372,7 +372,7 @@ async fn faults_of_the_task_and_of_the_engine_are_no_scores() {
 }
 
 #[tokio::test]
-async fn what_breaks_its_database_twice_is_the_acting_sides_fault() {
+async fn steps_that_lose_their_database_twice_are_the_acting_sides_fault() {
     let count = "SELECT count(*) FROM orders";
     let checks =
         json!([{"answer": {"accept": ["3"]}}, {"result": {"gold": count}}, {"unchanged": {"tables": ["orders"]}}]);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::bench::{Author, Desk, Scene, Trouble};
 use super::closed::{Differences, Inventory};
+use super::context::{Author, CheckFailure, ReplayedDatabase, TaskDatabases};
 use super::facts::bare;
 use super::state::select;
 use super::{Verdict, differential, probes};
@@ -13,14 +13,14 @@ use crate::engine::{StatementResult, TableInfo};
 use crate::task::Free;
 use crate::value::Dialect;
 
-pub(super) async fn check(desk: &mut Desk<'_>, free: &Free) -> Result<Verdict, Trouble> {
-    let dialect = desk.bench.dialect();
-    let gold = probes::reference(desk.bench)?;
+pub(super) async fn check(databases: &mut TaskDatabases<'_>, free: &Free) -> Result<Verdict, CheckFailure> {
+    let dialect = databases.context.dialect();
+    let gold = probes::reference(databases.context)?;
     // The reference first: another check has left its database here.
-    let after = inventory(desk.reference(gold).await?).await?;
-    let expected = expected(desk.reference(gold).await?, &after, free, dialect).await?;
-    let before = if gold.trim().is_empty() { after.clone() } else { inventory(desk.reference("").await?).await? };
-    let left = inventory(desk.left().await?).await?;
+    let after = inventory(databases.reference(gold).await?).await?;
+    let expected = expected(databases.reference(gold).await?, &after, free, dialect).await?;
+    let before = if gold.trim().is_empty() { after.clone() } else { inventory(databases.reference("").await?).await? };
+    let left = inventory(databases.left().await?).await?;
     let differences = Differences { before: &before, after: &after, left: &left, free, dialect };
     if let Some(why) = differences.first() {
         return Ok(Err(json!({"structure": why})));
@@ -29,7 +29,7 @@ pub(super) async fn check(desk: &mut Desk<'_>, free: &Free) -> Result<Verdict, T
     for (table, expected) in &expected {
         let sql =
             select(table, &expected.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>(), dialect);
-        let found = match desk.left().await?.read(&sql, Author::Acting).await? {
+        let found = match databases.left().await?.read(&sql, Author::Acting).await? {
             Ok(found) if found.truncated => return Ok(Err(json!({"table": table, "error": "it has too many rows"}))),
             Ok(found) => found,
             Err(error) => return Ok(Err(json!({"table": table, "error": error.message}))),
@@ -39,25 +39,25 @@ pub(super) async fn check(desk: &mut Desk<'_>, free: &Free) -> Result<Verdict, T
         }
         rows += expected.rows.len();
     }
-    let changes = match differential::check(desk, gold, &differences, &expected).await? {
+    let changes = match differential::check(databases, gold, &differences, &expected).await? {
         Ok(changes) => changes,
         Err(why) => return Ok(Err(why)),
     };
     Ok(Ok(json!({"tables": expected.len(), "rows": rows, "changes": changes})))
 }
 
-async fn inventory(scene: &mut Scene<'_>) -> Result<Inventory, Trouble> {
-    let schema = scene.schema().await?;
-    Ok(Inventory { schema, particulars: scene.particulars().await? })
+async fn inventory(replayed: &mut ReplayedDatabase<'_>) -> Result<Inventory, CheckFailure> {
+    let schema = replayed.schema().await?;
+    Ok(Inventory { schema, schema_details: replayed.schema_details().await? })
 }
 
-/// What every table and view holds after the reference, but for columns whose values are free.
+/// Contents of every table and view after the reference, but for columns whose values are free.
 async fn expected(
-    scene: &mut Scene<'_>,
+    replayed: &mut ReplayedDatabase<'_>,
     after: &Inventory,
     free: &Free,
     dialect: Dialect,
-) -> Result<BTreeMap<String, StatementResult>, Trouble> {
+) -> Result<BTreeMap<String, StatementResult>, CheckFailure> {
     let chosen: BTreeSet<String> = free.values.iter().map(|column| column.to_lowercase()).collect();
     let mut all = BTreeMap::new();
     for table in &after.schema.tables {
@@ -65,7 +65,7 @@ async fn expected(
         if columns.is_empty() {
             continue;
         }
-        let rows = scene.asked(&select(&table.name, &columns, dialect), "the contents of a table").await?;
+        let rows = replayed.asked(&select(&table.name, &columns, dialect), "the contents of a table").await?;
         all.insert(table.name.clone(), rows);
     }
     Ok(all)

@@ -16,7 +16,7 @@ fn edit<T: Clone>(kind: Kind, what: impl Into<String>, from: &T, change: impl Fn
     Change { kind, what: what.into(), to }
 }
 
-/// What a select could be by one slip in a clause.
+/// Mutants of a select by one slip in a clause.
 pub(super) fn of_select(select: &Select, scopes: &[Scope<'_>]) -> Vec<Change<Select>> {
     let mut found = Vec::new();
     match select.distinct {
@@ -107,7 +107,7 @@ fn without_join(select: &Select, item: usize, place: usize, scopes: &[Scope<'_>]
     (!elsewhere).then_some(without)
 }
 
-/// What a query could be by one slip in what it does with its rows.
+/// Mutants of a query by one slip in the handling of its rows.
 pub(super) fn of_query(query: &Query, outermost: bool) -> Vec<Change<Query>> {
     let mut found = Vec::new();
     let limited = query.limit_clause.is_some();

@@ -11,7 +11,7 @@ use crate::dataset::Sort;
 use crate::names::{Found, Scope, constant, last, literal, named, resolve};
 use crate::value::Value;
 
-/// What an expression could be by one slip; slips within its parts are theirs.
+/// Mutants of an expression by one slip; slips within its parts are theirs.
 pub(super) fn changes(expr: &Expr, scopes: &[Scope<'_>]) -> Vec<Change<Expr>> {
     let alternatives = match expr {
         Expr::BinaryOp { left, op: BinaryOperator::And, right } => vec![

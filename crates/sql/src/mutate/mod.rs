@@ -13,7 +13,7 @@ use sqlparser::ast::{Expr, Query};
 
 use crate::dataset::Dataset;
 use crate::grouping;
-use crate::names::{Names, Part, Place, literal, replaced, walk};
+use crate::names::{Names, Node, Part, literal, replaced, walk};
 use crate::parse;
 use crate::value::{Dialect, Value};
 
@@ -22,9 +22,9 @@ use crate::value::{Dialect, Value};
 pub struct Mutant {
     /// It.
     pub sql: String,
-    /// What sort of slip.
+    /// Kind of slip.
     pub kind: Kind,
-    /// What was changed: ``"`age > 30` became `age >= 30`"``.
+    /// Description of the change: ``"`age > 30` became `age >= 30`"``.
     pub what: String,
 }
 
@@ -69,7 +69,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What somebody would complain about who sees the result of such a slip and does not know the query.
+    /// Complaint of a reader who sees the result of such a slip and does not know the query.
     #[must_use]
     pub const fn symptom(self) -> &'static str {
         match self {
@@ -138,17 +138,17 @@ fn mutants_of(query: &Query, dataset: &Dataset) -> Vec<Mutant> {
             }
         };
         match place {
-            Place::Expression(expr) => {
+            Node::Expression(expr) => {
                 for change in expression::changes(expr, scopes) {
                     take(change.map(|to| Part::Expression(Box::new(to))));
                 }
             }
-            Place::Select(select) => {
+            Node::Select(select) => {
                 for change in clause::of_select(select, scopes) {
                     take(change.map(|to| Part::Select(Box::new(to))));
                 }
             }
-            Place::Query(inner) => {
+            Node::Query(inner) => {
                 for change in clause::of_query(inner, number == 0) {
                     take(change.map(|to| Part::Query(Box::new(to))));
                 }
@@ -160,8 +160,8 @@ fn mutants_of(query: &Query, dataset: &Dataset) -> Vec<Mutant> {
 
 /// One mutant, drawn: first the sort of slip among those that the query allows, then one of that sort. `None` where there is none.
 ///
-/// What the issue of a repair task says can begin with [`Kind::symptom`]. Whether the mutant's result differs on the data at hand is to
-/// be checked.
+/// Injects a slip; the issue of a repair task can begin with [`Kind::symptom`]. Whether the mutant's result differs on the data at hand
+/// is to be checked.
 pub fn inject(sql: &str, dialect: Dialect, dataset: &Dataset, rng: &mut impl Rng) -> Option<Mutant> {
     let mut mutants = mutants(sql, dialect, dataset);
     let kinds: Vec<Kind> = mutants.iter().map(|mutant| mutant.kind).collect::<BTreeSet<_>>().into_iter().collect();

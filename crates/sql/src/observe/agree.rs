@@ -1,8 +1,8 @@
-//! Whether a step that was run again came to the same, as far as PostgreSQL promises that.
+//! Comparison of a step that was run again with the first run, as far as PostgreSQL promises the same.
 
 use serde_json::Value as Json;
 
-/// Whether an action did the same `again` that it did when this was `seen` of it: its statements ended with the same error, or with
+/// True if an action did the same `again` that it did when this was `seen` of it: its statements ended with the same error, or with
 /// none, and found or changed as many rows. PostgreSQL numbers its objects as they come and gives rows without an order as they lie,
 /// so that the rows themselves may differ from one database to the next.
 #[must_use]
@@ -10,7 +10,7 @@ pub fn same_outcome(seen: &Json, again: &Json) -> bool {
     outcome(seen) == outcome(again)
 }
 
-/// What has to be the same.
+/// Parts that have to be the same.
 fn outcome(data: &Json) -> (Vec<Outcome<'_>>, [&Json; 2]) {
     let results = data["results"].as_array().map(Vec::as_slice).unwrap_or_default();
     let results = results.iter().map(Outcome::of).collect();
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_statements_did_may_not() {
+    fn effects_of_statements_may_not_differ() {
         let seen = data("SELECT 2", &[1, 2], Some("23505"));
         for again in [
             data("SELECT 3", &[1, 2, 3], Some("23505")),

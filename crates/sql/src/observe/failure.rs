@@ -2,14 +2,14 @@
 
 use super::cells::line;
 use super::table::thousands;
-use crate::engine::{Cut, Limits, SqlError};
+use crate::engine::{CutReason, Limits, SqlError};
 use crate::value::Dialect;
 
 /// Characters of the line with the error that are shown on either side of the place.
 const AROUND_CHARS: usize = 60;
 const MESSAGE_CHARS_MAX: usize = 2_000;
 
-/// What went wrong, where, and which limit or rule it was.
+/// Description of an error, its place, and the limit or rule that was met.
 pub(super) fn text(dialect: Dialect, sql: &str, error: &SqlError, limits: &Limits) -> String {
     let message = line(&error.message, MESSAGE_CHARS_MAX);
     let place = error.position.and_then(|position| place(sql, position));
@@ -17,7 +17,7 @@ pub(super) fn text(dialect: Dialect, sql: &str, error: &SqlError, limits: &Limit
     match dialect {
         Dialect::Postgres => {
             lines.push(format!("ERROR:  {message}"));
-            if let Some(Place { number, shown, before }) = place {
+            if let Some(ErrorPosition { number, shown, before }) = place {
                 let label = format!("LINE {number}: ");
                 lines.push(format!("{label}{shown}"));
                 lines.push(format!("{}^", " ".repeat(label.len() + before)));
@@ -27,7 +27,7 @@ pub(super) fn text(dialect: Dialect, sql: &str, error: &SqlError, limits: &Limit
         }
         Dialect::Sqlite => {
             lines.push(format!("Error: {message}"));
-            if let Some(Place { shown, before, .. }) = place {
+            if let Some(ErrorPosition { shown, before, .. }) = place {
                 lines.push(format!("  {shown}"));
                 lines.push(format!("  {}^--- error here", " ".repeat(before)));
             }
@@ -39,20 +39,20 @@ pub(super) fn text(dialect: Dialect, sql: &str, error: &SqlError, limits: &Limit
     lines.join("\n")
 }
 
-fn limit(dialect: Dialect, cut: Cut, error: &SqlError, limits: &Limits) -> Option<String> {
+fn limit(dialect: Dialect, cut: CutReason, error: &SqlError, limits: &Limits) -> Option<String> {
     let bytes = |bytes: usize| format!("{} bytes", thousands(bytes));
     match cut {
         // The message says it all.
-        Cut::Refused | Cut::Lost => None,
-        Cut::Time => Some(format!("(a statement here may take {} ms)", thousands(limits.statement_ms as usize))),
-        Cut::Size => Some(format!("(the values of a step here may take {})", bytes(limits.bytes_max))),
-        Cut::Memory => match dialect {
+        CutReason::Refused | CutReason::Lost => None,
+        CutReason::Time => Some(format!("(a statement here may take {} ms)", thousands(limits.statement_ms as usize))),
+        CutReason::Size => Some(format!("(the values of a step here may take {})", bytes(limits.bytes_max))),
+        CutReason::Memory => match dialect {
             Dialect::Sqlite => Some(format!("(the statements here may use {} of memory)", bytes(limits.memory_max))),
             // The server's own limits, not the session's: what it has to write to files, or what its processes may take.
             Dialect::Postgres => temporary_files(&error.message)
                 .map(|most| format!("(the statements here may use {} of temporary files)", bytes(most))),
         },
-        Cut::Growth => Some(format!("(the database here may grow by {})", bytes(limits.growth_max as usize))),
+        CutReason::Growth => Some(format!("(the database here may grow by {})", bytes(limits.growth_max as usize))),
     }
 }
 
@@ -62,7 +62,7 @@ fn temporary_files(message: &str) -> Option<usize> {
     value.split_once("kB")?.0.parse::<usize>().ok()?.checked_mul(1024)
 }
 
-struct Place {
+struct ErrorPosition {
     /// Of the line, from 1.
     number: usize,
     /// The part of the line that is shown.
@@ -72,7 +72,7 @@ struct Place {
 }
 
 /// The line in which a character stands. Tabs count as one space, so that the caret stands below its place.
-fn place(sql: &str, position: usize) -> Option<Place> {
+fn place(sql: &str, position: usize) -> Option<ErrorPosition> {
     if position > sql.chars().count() {
         return None;
     }
@@ -85,5 +85,5 @@ fn place(sql: &str, position: usize) -> Option<Place> {
     let middle: String =
         whole.get(from.min(to)..to)?.iter().map(|sign| if sign.is_control() { ' ' } else { *sign }).collect();
     let (left, right) = (if from > 0 { "..." } else { "" }, if to < whole.len() { "..." } else { "" });
-    Some(Place { number, shown: format!("{left}{middle}{right}"), before: left.len() + column - from })
+    Some(ErrorPosition { number, shown: format!("{left}{middle}{right}"), before: left.len() + column - from })
 }

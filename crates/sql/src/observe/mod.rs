@@ -1,4 +1,4 @@
-//! What the acting side sees of a step: a text as the engine's own client would print it, and the same as data.
+//! Observation of a step: a text as the engine's own client would print it, and the same as data.
 //!
 //! # Data
 //! ```json
@@ -22,7 +22,7 @@ mod table;
 use serde_json::{Value as Json, json};
 
 use crate::cut_off::CutOff;
-use crate::engine::{Limits, Ran, SqlError, StatementResult};
+use crate::engine::{Limits, SqlError, StatementResult, StepResult};
 use crate::value::{Dialect, Value};
 
 pub use agree::same_outcome;
@@ -33,13 +33,13 @@ pub const TEXT_BYTES_MAX: usize = 16 << 10;
 /// Rows of one result that are shown in the text.
 pub const ROWS_SHOWN_MAX: usize = 100;
 
-/// What came of a step, as text and as data.
+/// Outcome of a step, as text and as data.
 #[must_use]
-pub fn observe(dialect: Dialect, sql: &str, ran: &Ran, limits: &Limits) -> (String, Json) {
+pub fn observe(dialect: Dialect, sql: &str, ran: &StepResult, limits: &Limits) -> (String, Json) {
     (text(dialect, sql, ran, limits), data(ran))
 }
 
-fn text(dialect: Dialect, sql: &str, ran: &Ran, limits: &Limits) -> String {
+fn text(dialect: Dialect, sql: &str, ran: &StepResult, limits: &Limits) -> String {
     let failure = ran.error.as_ref().map(|error| failure::text(dialect, sql, error, limits));
     let mut left = TEXT_BYTES_MAX.saturating_sub(failure.as_ref().map_or(0, String::len));
     let mut parts = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn lines_text(lines: &[String]) -> String {
     out.trim_end().to_owned()
 }
 
-fn data(ran: &Ran) -> Json {
+fn data(ran: &StepResult) -> Json {
     let results: Vec<Json> = ran.results.iter().map(result_data).collect();
     let mut data = json!({"results": results, "error": ran.error});
     if CutOff::of(ran).is_some() {
@@ -119,7 +119,7 @@ pub fn value_data(value: &Value) -> Json {
     }
 }
 
-/// What is seen of something else than a query that failed as a statement does.
+/// Observation of anything but a query that failed as a statement does.
 #[must_use]
 pub fn failed(dialect: Dialect, sql: &str, error: &SqlError, limits: &Limits) -> (String, Json) {
     (failure::text(dialect, sql, error, limits), json!({"results": [], "error": error}))

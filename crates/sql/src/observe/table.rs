@@ -42,7 +42,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// How many columns there is room for; at least one.
+/// Number of columns that fit; at least one.
 fn fitting(widths: &[usize]) -> usize {
     let mut total = 0;
     let room = widths.iter().take_while(|width| {

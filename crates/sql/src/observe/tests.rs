@@ -1,7 +1,7 @@
-//! What is printed of results and errors.
+//! Tests of printed results and errors.
 
 use super::{ROWS_SHOWN_MAX, TEXT_BYTES_MAX, observe, value_data};
-use crate::engine::{Cut, Limits, Ran, SqlError, StatementResult};
+use crate::engine::{CutReason, Limits, SqlError, StatementResult, StepResult};
 use crate::value::{Column, Dialect, Value};
 use serde_json::json;
 
@@ -10,11 +10,11 @@ fn result(names: &[&str], rows: Vec<Vec<Value>>) -> StatementResult {
     StatementResult { command: format!("SELECT {}", rows.len()), columns, rows, ..StatementResult::default() }
 }
 
-fn ran(results: Vec<StatementResult>) -> Ran {
-    Ran { results, pure: true, ..Ran::default() }
+fn ran(results: Vec<StatementResult>) -> StepResult {
+    StepResult { results, pure: true, ..StepResult::default() }
 }
 
-fn text(ran: &Ran) -> String {
+fn text(ran: &StepResult) -> String {
     observe(Dialect::Sqlite, "", ran, &Limits::default()).0
 }
 
@@ -49,7 +49,7 @@ fn several_results_follow_each_other_with_what_was_done() {
 }
 
 #[test]
-fn what_is_left_out_is_counted() {
+fn omitted_rows_and_columns_are_counted() {
     let many = (0..1_000).map(|at| vec![Value::Integer(at)]).collect();
     let mut long = result(&["n"], many);
     long.truncated = true;
@@ -97,7 +97,7 @@ fn an_error_is_printed_as_the_engines_client_does() {
         position,
         ..SqlError::default()
     };
-    let failed = Ran { error: Some(error.clone()), ..Ran::default() };
+    let failed = StepResult { error: Some(error.clone()), ..StepResult::default() };
     let (postgres, data) = observe(Dialect::Postgres, sql, &failed, &Limits::default());
     let expected = "ERROR:  column \"nme\" does not exist\n\
                     LINE 2: SELECT nme FROM people\n\
@@ -107,7 +107,7 @@ fn an_error_is_printed_as_the_engines_client_does() {
     assert_eq!(data["error"]["code"], "42703");
     assert_eq!(data["error"]["position"], json!(position));
     let message = "no such column: nme".to_owned();
-    let failed = Ran { error: Some(SqlError { message, hint: None, ..error }), ..Ran::default() };
+    let failed = StepResult { error: Some(SqlError { message, hint: None, ..error }), ..StepResult::default() };
     let (sqlite, _) = observe(Dialect::Sqlite, sql, &failed, &Limits::default());
     assert_eq!(sqlite, "Error: no such column: nme\n  SELECT nme FROM people\n         ^--- error here");
 }
@@ -117,7 +117,7 @@ fn an_error_in_a_long_line_shows_its_surroundings() {
     let sql = format!("SELECT '{}', nme, '{}'", "a".repeat(500), "b".repeat(500));
     let position = sql.find("nme");
     let error = SqlError { message: "no such column: nme".to_owned(), position, ..SqlError::default() };
-    let failed = Ran { error: Some(error), ..Ran::default() };
+    let failed = StepResult { error: Some(error), ..StepResult::default() };
     let (printed, _) = observe(Dialect::Sqlite, &sql, &failed, &Limits::default());
     let lines: Vec<&str> = printed.lines().collect();
     assert!(lines[1].len() < 150 && lines[1].contains("nme"), "{printed}");
@@ -128,7 +128,7 @@ fn an_error_in_a_long_line_shows_its_surroundings() {
 fn a_place_beyond_the_text_or_at_its_end_is_no_trouble() {
     for position in [0, 6, 7, 8, 1_000] {
         let error = SqlError { message: "syntax error".to_owned(), position: Some(position), ..SqlError::default() };
-        let failed = Ran { error: Some(error), ..Ran::default() };
+        let failed = StepResult { error: Some(error), ..StepResult::default() };
         for sql in ["", "SELECT\n", "SELÉCT"] {
             let (printed, _) = observe(Dialect::Postgres, sql, &failed, &Limits::default());
             assert!(printed.starts_with("ERROR:  syntax error"), "{printed}");
@@ -139,13 +139,13 @@ fn a_place_beyond_the_text_or_at_its_end_is_no_trouble() {
 #[test]
 fn the_limit_that_cut_a_statement_off_is_named() {
     for (cut, words) in [
-        (Cut::Time, "5,000 ms"),
-        (Cut::Size, "1,048,576 bytes"),
-        (Cut::Memory, "67,108,864 bytes of memory"),
-        (Cut::Growth, "grow by 67,108,864 bytes"),
+        (CutReason::Time, "5,000 ms"),
+        (CutReason::Size, "1,048,576 bytes"),
+        (CutReason::Memory, "67,108,864 bytes of memory"),
+        (CutReason::Growth, "grow by 67,108,864 bytes"),
     ] {
         let error = SqlError { message: "interrupted".to_owned(), cut: Some(cut), ..SqlError::default() };
-        let printed = text(&Ran { error: Some(error), ..Ran::default() });
+        let printed = text(&StepResult { error: Some(error), ..StepResult::default() });
         assert!(printed.contains(words), "{printed}");
     }
 }
@@ -159,8 +159,8 @@ fn a_limit_of_the_servers_own_is_told_as_it_is() {
         ),
         ("out of memory", ""),
     ] {
-        let error = SqlError { message: message.to_owned(), cut: Some(Cut::Memory), ..SqlError::default() };
-        let failed = Ran { error: Some(error), ..Ran::default() };
+        let error = SqlError { message: message.to_owned(), cut: Some(CutReason::Memory), ..SqlError::default() };
+        let failed = StepResult { error: Some(error), ..StepResult::default() };
         let (printed, _) = observe(Dialect::Postgres, "", &failed, &Limits::default());
         assert_eq!(printed, format!("ERROR:  {message}{note}"));
     }

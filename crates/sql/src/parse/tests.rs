@@ -1,11 +1,11 @@
-//! What is read and what is not, on the stack that threads of the server have.
+//! Tests of parsing, on the stack that threads of the server have.
 
 use std::time::{Duration, Instant};
 
 use super::{LEVELS_MAX, REFERENCE_LEVELS_MAX, Unreadable, reference, statements};
 use crate::dataset::{Column, Dataset, Table};
 use crate::value::Dialect;
-use crate::{import, mutate, rewrite, second, translate};
+use crate::{counterexample, import, mutate, rewrite, translate};
 
 /// Runs a test on a thread with the stack of the server's threads.
 pub(crate) fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
@@ -65,7 +65,7 @@ fn chains_and_nests_without_measure_are_not_read() {
 }
 
 #[test]
-fn what_is_just_within_the_bound_is_walked_printed_copied_and_dropped() {
+fn trees_just_within_the_bound_are_walked_printed_copied_and_dropped() {
     on_a_small_stack(|| {
         for dialect in Dialect::ALL {
             for (what, sql) in deep(LEVELS_MAX - 10) {
@@ -97,7 +97,7 @@ fn read_by_all(sql: &str) -> Vec<(&'static str, bool)> {
     let mut read = vec![
         ("translations", !matches!(translate::to_postgres(sql, &dataset), Err(translate::Untranslatable::Syntax(_)))),
         ("orders", import::is_ordered(&format!("{sql} ORDER BY 1"))),
-        ("other databases", !second::make(&dataset, &[sql], 1).tables.is_empty()),
+        ("other databases", !counterexample::make(&dataset, &[sql], 1).tables.is_empty()),
     ];
     for dialect in Dialect::ALL {
         read.extend([
@@ -130,7 +130,7 @@ fn every_reader_has_the_stack_for_the_levels() {
         }
         for (what, sql) in deep(REFERENCE_LEVELS_MAX - 10).iter().filter(|(what, _)| is_chain(what)) {
             assert!(import::is_ordered(&format!("{sql} ORDER BY 1")), "{what}");
-            assert_eq!(second::make(&dataset(), &[sql], 1).tables.len(), 1, "{what}");
+            assert_eq!(counterexample::make(&dataset(), &[sql], 1).tables.len(), 1, "{what}");
         }
         for (what, sql) in deep(LEVELS_MAX - 10).iter().filter(|(what, _)| is_chain(what)) {
             let translated = translate::to_postgres(sql, &dataset());
@@ -140,7 +140,7 @@ fn every_reader_has_the_stack_for_the_levels() {
 }
 
 #[test]
-fn what_the_parser_reads_it_reads_at_once() {
+fn accepted_texts_are_parsed_at_once() {
     on_a_small_stack(|| {
         for dialect in Dialect::ALL {
             for (what, sql) in [10, 20, 30, 40].into_iter().flat_map(deep) {

@@ -10,7 +10,7 @@ use crate::condition::{binary, grouped};
 use crate::names::{Scope, constant, last, named, resolve};
 use crate::visit;
 
-/// What an expression could be in other words.
+/// Equivalents of an expression.
 pub(super) fn equivalents(expr: &Expr, scopes: &[Scope<'_>]) -> Vec<(Kind, Expr)> {
     let simple = |expr: &Expr| resolve(expr, scopes).is_some() || constant(expr, scopes).is_some();
     match expr {
@@ -100,7 +100,7 @@ fn relatives(op: &BinaryOperator) -> Option<(BinaryOperator, BinaryOperator)> {
     })
 }
 
-/// Whether evaluating it may end in an error.
+/// True if evaluating it may end in an error.
 fn may_fail(expr: &Expr) -> bool {
     visit::finds(expr, |expr| {
         matches!(

@@ -15,7 +15,7 @@ const MEMBERS: &str = "members_of_list";
 /// Likewise.
 const MEMBER: &str = "member_of_list";
 
-/// What a select could be in other words. `ordered` says that an order outside it may speak of its tables.
+/// Equivalents of a select. `ordered` says that an order outside it may speak of its tables.
 pub(super) fn equivalents<'a>(
     select: &Select,
     ordered: bool,
@@ -153,7 +153,7 @@ struct List<'a> {
     member: Found<'a>,
     item: Expr,
     select: Select,
-    /// Whether nothing in it refers to what is around it.
+    /// True if nothing in it refers to what is around it.
     stands_alone: bool,
 }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use sqlparser::ast::{Expr, Query, Select};
 
 use crate::dataset::Dataset;
-use crate::names::{Names, Part, Place, replaced, walk};
+use crate::names::{Names, Node, Part, replaced, walk};
 use crate::parse;
 use crate::value::Dialect;
 
@@ -25,11 +25,11 @@ use crate::value::Dialect;
 pub struct Rewrite {
     /// It.
     pub sql: String,
-    /// What was done.
+    /// Kind of rewrite.
     pub kind: Kind,
 }
 
-/// What can be done.
+/// Kinds of rewrites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Other names for tables.
@@ -102,15 +102,15 @@ fn places(
 ) -> Vec<(Kind, Query)> {
     let mut found = Vec::new();
     walk(query, &Names::new(query, dataset), |number, place, scopes| match place {
-        Place::Expression(expr) => found.extend(
+        Node::Expression(expr) => found.extend(
             expressions(expr, scopes)
                 .into_iter()
                 .map(|(kind, to)| (kind, replaced(query, number, Part::Expression(Box::new(to))))),
         ),
-        Place::Select(to) => found.extend(
+        Node::Select(to) => found.extend(
             selects(to).into_iter().map(|(kind, to)| (kind, replaced(query, number, Part::Select(Box::new(to))))),
         ),
-        Place::Query(_) => {}
+        Node::Query(_) => {}
     });
     found
 }
@@ -120,7 +120,7 @@ fn structures(query: &Query, dataset: &Dataset) -> Vec<(Kind, Query)> {
     let mut found = Vec::new();
     let (ordered, names) = (query.order_by.is_some(), Names::new(query, dataset));
     walk(query, &names, |number, place, scopes| {
-        if let Place::Select(select) = place {
+        if let Node::Select(select) = place {
             let mut others = select::equivalents(select, ordered, scopes);
             others.extend(membership::equivalents(select, ordered, &names, scopes));
             found.extend(

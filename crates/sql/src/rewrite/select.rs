@@ -9,7 +9,7 @@ use crate::condition::all_of;
 use crate::grouping::has_aggregate;
 use crate::names::{Scope, resolve};
 
-/// What a select could be in other words. `ordered` says that something around it refers to what it selects.
+/// Equivalents of a select. `ordered` says that something around it refers to what it selects.
 pub(super) fn equivalents(select: &Select, ordered: bool, scopes: &[Scope<'_>]) -> Vec<(Kind, Select)> {
     let mut found = Vec::new();
     found.extend(join_in_where(select).map(|other| (Kind::JoinInWhere, other)));

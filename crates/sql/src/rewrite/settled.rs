@@ -1,4 +1,4 @@
-//! Whether a query's result follows from the rows alone, not from how an engine finds them.
+//! Check that a query's result follows from the rows alone, not from how an engine finds them.
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, OrderByKind, Query, Select,
@@ -7,7 +7,7 @@ use sqlparser::ast::{
 
 use crate::dataset::{Dataset, Sort};
 use crate::grouping;
-use crate::names::{Names, Place, Scope, last, resolve, walk};
+use crate::names::{Names, Node, Scope, last, resolve, walk};
 
 /// Functions whose value depends on the order of rows, or on nothing in them.
 const OPEN: [&str; 9] = [
@@ -22,27 +22,27 @@ const OPEN: [&str; 9] = [
     "changes",
 ];
 
-/// Whether rows, their number and, where there is an order, their order are the same in whatever way the query is run.
+/// True if rows, their number and, where there is an order, their order are the same in whatever way the query is run.
 pub(super) fn is_settled(query: &Query, dataset: &Dataset) -> bool {
     let (mut settled, mut queries, mut rounded, mut filtered) = (true, 0, false, false);
     walk(query, &Names::new(query, dataset), |_, place, scopes| match place {
-        Place::Query(inner) => {
+        Node::Query(inner) => {
             queries += 1;
             settled &= inner.limit_clause.is_none() && inner.fetch.is_none() && inner.with.is_none();
             settled &= queries > 1 || order_is_total(inner, scopes);
             filtered |= inner.order_by.is_some();
         }
-        Place::Select(select) => {
+        Node::Select(select) => {
             settled &=
                 select.top.is_none() && select.from.iter().all(|from| from.joins.iter().all(|join| !join.global));
             filtered |= select.having.is_some();
         }
-        Place::Expression(Expr::Function(function)) => {
+        Node::Expression(Expr::Function(function)) => {
             let name = last(&function.name).unwrap_or_default().to_lowercase();
             settled &= function.over.is_none() && !OPEN.contains(&name.as_str());
             rounded |= matches!(name.as_str(), "sum" | "avg" | "total") && !is_exact(function, scopes);
         }
-        Place::Expression(_) => {}
+        Node::Expression(_) => {}
     });
     // A sum of fractions depends on their order in its last digits, which must not decide anything.
     let decisive = rounded && (filtered || queries > 1);
@@ -61,7 +61,7 @@ fn is_exact(function: &Function, scopes: &[Scope<'_>]) -> bool {
     })
 }
 
-/// Whether rows that an `ORDER BY` leaves in any order are the same rows.
+/// True if rows that an `ORDER BY` leaves in any order are the same rows.
 fn order_is_total(query: &Query, scopes: &[Scope<'_>]) -> bool {
     let Some(order) = &query.order_by else {
         return true;
@@ -87,7 +87,7 @@ fn is_one_per_group(select: &Select, is_key: impl Fn(&Expr) -> bool) -> bool {
     }
 }
 
-/// Whether rows of a single table are ordered by something unique.
+/// True if rows of a single table are ordered by something unique.
 fn has_unique(query: &Query, keys: &[sqlparser::ast::OrderByExpr], scopes: &[Scope<'_>]) -> bool {
     query
         .body

@@ -5,7 +5,7 @@ use crate::value::Dialect;
 /// A token. Comments and white space are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Kind of token.
     pub sort: Sort,
     /// Bytes before it.
     pub start: usize,
@@ -13,7 +13,7 @@ pub struct Token {
     pub end: usize,
 }
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     /// A keyword or a name that is not quoted.
@@ -43,7 +43,7 @@ impl Token {
         (self.sort == Sort::Word).then(|| self.text(sql).to_ascii_uppercase())
     }
 
-    /// What PostgreSQL takes for the name: an unquoted word in lower case, a quoted name without its quotes.
+    /// Name as PostgreSQL folds it: an unquoted word in lower case, a quoted name without its quotes.
     #[must_use]
     pub fn name(&self, sql: &str) -> Option<String> {
         match self.sort {

@@ -94,7 +94,7 @@ pub fn plain(sql: &str, dialect: Dialect) -> String {
     words.join(" ").trim_end_matches([' ', ';']).to_owned()
 }
 
-/// What a statement has open, so that a semicolon does not end it.
+/// Open constructs of a statement, within which a semicolon does not end it.
 #[derive(Debug, Default)]
 struct Depth {
     parentheses: usize,
@@ -124,7 +124,7 @@ impl Depth {
         }
     }
 
-    /// Whether a semicolon now is a part of the statement.
+    /// True if a semicolon now is a part of the statement.
     fn holds(&self, sql: &str, before: &[Token], dialect: Dialect) -> bool {
         match dialect {
             Dialect::Postgres => self.parentheses > 0 || self.bodies > 0,
@@ -157,8 +157,8 @@ const MODIFIERS: [&str; 13] = [
 ];
 
 impl Statement<'_> {
-    /// What it is, in capitals: `SELECT`, `CREATE TABLE`, `ALTER TABLE`, `DROP MATERIALIZED VIEW`. A statement that begins with
-    /// `WITH` has the name of its main part; one in parentheses that of what is in them.
+    /// Keyword of the statement, in capitals: `SELECT`, `CREATE TABLE`, `ALTER TABLE`, `DROP MATERIALIZED VIEW`. A statement
+    /// that begins with `WITH` has the name of its main part; one in parentheses that of what is in them.
     #[must_use]
     pub fn name(&self, dialect: Dialect) -> String {
         name_of(self.text, &self.tokens, dialect)
@@ -173,7 +173,7 @@ impl Statement<'_> {
 /// Tokens at the beginning of `CREATE` that may say what is created.
 const CREATE_TOKENS_MAX: usize = 12;
 
-/// Whether a statement that begins like this creates one of these. Looks at a few tokens only, since every word may ask.
+/// True if a statement that begins like this creates one of these. Looks at a few tokens only, since every word may ask.
 fn creates(sql: &str, tokens: &[Token], dialect: Dialect, what: &[&str]) -> bool {
     let creates = tokens.first().is_some_and(|first| first.text(sql).eq_ignore_ascii_case("create"));
     let beginning = &tokens[..tokens.len().min(CREATE_TOKENS_MAX)];

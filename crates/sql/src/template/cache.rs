@@ -1,4 +1,4 @@
-//! What was made lately, up to a total weight.
+//! Cache of recent values, up to a total weight.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_last_stays() {
+    fn recently_used_entries_stay() {
         let cache = Cache::new(2);
         let made = std::cell::Cell::new(0);
         let get = |key: u32| {

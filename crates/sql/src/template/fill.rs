@@ -11,14 +11,14 @@ use serde_json::Value as Json;
 use crate::task::Spoken;
 use crate::value::{Dialect, Value};
 
-/// How deep parameters may stand in parameters.
+/// Depth to which parameters may stand in parameters.
 const DEPTH: usize = 4;
 /// Places that are filled in one text, those in parameters included: templates come from anybody.
 const PLACES_MAX: usize = 10_000;
 /// Bytes of a text that was filled.
 const BYTES_MAX: usize = 1 << 20;
 
-/// What a parameter is.
+/// Value of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Filled {
     /// A value.
@@ -33,7 +33,7 @@ pub(super) enum Filled {
 pub(super) type Filling = BTreeMap<String, Filled>;
 
 impl Filled {
-    /// What is written in a file: a scalar, an object of them, or `{sqlite, postgres}`.
+    /// Reads the form in a file: a scalar, an object of them, or `{sqlite, postgres}`.
     ///
     /// # Errors
     /// In words, when it is a list.
@@ -73,9 +73,9 @@ pub(super) fn value(json: &Json) -> Result<Value, String> {
     }
 }
 
-/// How values are written.
+/// Notation of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum Notation {
     /// As people read them.
     Words,
     /// As literals.
@@ -86,19 +86,19 @@ pub(super) enum Manner {
 ///
 /// # Errors
 /// In words, when one is unknown or cannot stand there.
-pub(super) fn fill(text: &str, manner: Manner, filling: &Filling) -> Result<String, String> {
-    Pen { manner, filling, places: PLACES_MAX }.text(text, DEPTH)
+pub(super) fn fill(text: &str, notation: Notation, filling: &Filling) -> Result<String, String> {
+    TextFiller { notation, filling, places: PLACES_MAX }.text(text, DEPTH)
 }
 
 /// Fills one text.
-struct Pen<'a> {
-    manner: Manner,
+struct TextFiller<'a> {
+    notation: Notation,
     filling: &'a Filling,
     /// Places that may still be filled.
     places: usize,
 }
 
-impl Pen<'_> {
+impl TextFiller<'_> {
     fn text(&mut self, text: &str, depth: usize) -> Result<String, String> {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -120,21 +120,21 @@ impl Pen<'_> {
     fn place(&mut self, name: &str, depth: usize) -> Result<String, String> {
         let (path, form) = name.split_once(':').unwrap_or((name, ""));
         let filled = find(path, self.filling)?;
-        match (filled, form, self.manner) {
-            (Filled::Spoken(texts), "" | "raw", Manner::Sql(dialect)) => {
+        match (filled, form, self.notation) {
+            (Filled::Spoken(texts), "" | "raw", Notation::Sql(dialect)) => {
                 let text = texts.get(&dialect).ok_or_else(|| format!("{path:?} lacks {}", dialect.name()))?;
                 self.nested(text, depth)
             }
             (Filled::Spoken(_), ..) => Err(format!("{path:?} differs by dialect and cannot stand in words")),
             (Filled::Named(_), ..) => Err(format!("{path:?} has named values: say which one, as in ${{{path}.name}}")),
             (Filled::Value(Value::Text(text)), "raw", _) => self.nested(text, depth),
-            (Filled::Value(value), "", Manner::Sql(_)) | (Filled::Value(value), "sql", _) => Ok(literal(value)),
-            (Filled::Value(Value::Text(text)), "", Manner::Words) => self.nested(text, depth),
-            (Filled::Value(Value::Integer(cents)), "money", Manner::Words) => {
+            (Filled::Value(value), "", Notation::Sql(_)) | (Filled::Value(value), "sql", _) => Ok(literal(value)),
+            (Filled::Value(Value::Text(text)), "", Notation::Words) => self.nested(text, depth),
+            (Filled::Value(Value::Integer(cents)), "money", Notation::Words) => {
                 let sign = if *cents < 0 { "-" } else { "" };
                 Ok(format!("{sign}{}.{:02}", cents.unsigned_abs() / 100, cents.unsigned_abs() % 100))
             }
-            (Filled::Value(value), "", Manner::Words) | (Filled::Value(value), "raw", _) => Ok(words(value)),
+            (Filled::Value(value), "", Notation::Words) | (Filled::Value(value), "raw", _) => Ok(words(value)),
             (Filled::Value(_), ..) => Err(format!("{path:?} cannot be written as {form:?} here")),
         }
     }
@@ -188,13 +188,13 @@ pub(super) fn spoken(text: &Spoken, filling: &Filling) -> Result<Spoken, String>
     Ok(match text {
         Spoken::Nothing => Spoken::Nothing,
         Spoken::Any(text) => {
-            let sqlite = fill(text, Manner::Sql(Dialect::Sqlite), filling)?;
-            let postgres = fill(text, Manner::Sql(Dialect::Postgres), filling)?;
+            let sqlite = fill(text, Notation::Sql(Dialect::Sqlite), filling)?;
+            let postgres = fill(text, Notation::Sql(Dialect::Postgres), filling)?;
             if sqlite == postgres { Spoken::Any(sqlite) } else { Spoken::each(sqlite, postgres) }
         }
         Spoken::Each(texts) => {
             let one =
-                |(dialect, text): (&Dialect, &String)| Ok((*dialect, fill(text, Manner::Sql(*dialect), filling)?));
+                |(dialect, text): (&Dialect, &String)| Ok((*dialect, fill(text, Notation::Sql(*dialect), filling)?));
             Spoken::Each(texts.iter().map(one).collect::<Result<_, String>>()?)
         }
     })
@@ -220,11 +220,11 @@ mod tests {
     #[test]
     fn values_are_literals_in_sql_and_plain_in_words() {
         let sql =
-            fill("city = ${city} AND ${month} = 'x' AND p > ${cents}", Manner::Sql(Dialect::Postgres), &filling());
+            fill("city = ${city} AND ${month} = 'x' AND p > ${cents}", Notation::Sql(Dialect::Postgres), &filling());
         assert_eq!(sql.expect("filled"), "city = 'L''Aquila' AND to_char(d, 'YYYY-MM') = 'x' AND p > 1205");
-        let words = fill("In ${city}, above ${cents:money}: ${bug.says}.", Manner::Words, &filling());
+        let words = fill("In ${city}, above ${cents:money}: ${bug.says}.", Notation::Words, &filling());
         assert_eq!(words.expect("filled"), "In L'Aquila, above 12.05: too many rows in L'Aquila.");
-        assert_eq!(fill("${city:sql}", Manner::Words, &filling()).expect("filled"), "'L''Aquila'");
+        assert_eq!(fill("${city:sql}", Notation::Words, &filling()).expect("filled"), "'L''Aquila'");
     }
 
     #[test]
@@ -240,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_stand_there_is_named() {
-        let says = |text| fill(text, Manner::Words, &filling()).expect_err("a fault");
+    fn misplaced_parameters_are_named() {
+        let says = |text| fill(text, Notation::Words, &filling()).expect_err("a fault");
         assert!(says("${nothing}").contains("nothing"));
         assert!(says("${month}").contains("differs by dialect"));
         assert!(says("${bug}").contains("bug.name"));
@@ -254,8 +254,8 @@ mod tests {
         let of = |text: String| Filled::of(&json!(text)).expect("a parameter");
         let many = |name: &str| format!("${{{name}}}").repeat(200);
         let long = BTreeMap::from([("a".to_owned(), of("x".repeat(10_000))), ("b".to_owned(), of(many("a")))]);
-        assert!(fill("${b}", Manner::Words, &long).expect_err("a fault").contains("too long"));
+        assert!(fill("${b}", Notation::Words, &long).expect_err("a fault").contains("too long"));
         let empty = BTreeMap::from([("a".to_owned(), of(String::new())), ("b".to_owned(), of(many("a")))]);
-        assert!(fill(&many("b"), Manner::Words, &empty).expect_err("a fault").contains("too many"));
+        assert!(fill(&many("b"), Notation::Words, &empty).expect_err("a fault").contains("too many"));
     }
 }

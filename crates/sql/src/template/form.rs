@@ -11,17 +11,17 @@ use crate::mutate::Kind;
 use crate::task::{Compare, Kind as TaskKind, Spoken, Submission, WeightedCheck};
 use crate::value::Dialect;
 
-/// What an environment is: `environment.yaml`.
+/// Definition of an environment: `environment.yaml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
     /// Its name, with the family in front: `sql/question`.
     pub name: String,
-    /// What it is about, for lists.
+    /// Description for lists.
     pub description: String,
-    /// Which kind its tasks are.
+    /// Kind of its tasks.
     pub kind: TaskKind,
-    /// On which engines it can be played.
+    /// Engines on which it can be played.
     #[serde(default = "both")]
     pub engines: Vec<Dialect>,
     /// Its splits, each with the number of different worlds that its tasks are played on. No world is in two splits.
@@ -46,27 +46,27 @@ pub(super) struct Form {
     /// Sizes and switches of the world.
     #[serde(default)]
     pub(super) settings: BTreeMap<String, i64>,
-    /// In which splits it is; in all of them where none are named.
+    /// Its splits; all where none are named.
     #[serde(default)]
     pub(super) splits: Vec<String>,
     /// In [0, 1].
     pub(super) difficulty: f64,
-    /// What the acting side may do.
+    /// Allowed statements.
     #[serde(default)]
     pub(super) access: Access,
-    /// What it hands in.
+    /// Kind of submission.
     #[serde(default = "sql")]
     pub(super) submission: Submission,
     /// On how many other worlds it is judged as well.
     #[serde(default)]
     pub(super) others: usize,
-    /// What is drawn for each task.
+    /// Parameters that are drawn for each task.
     #[serde(default)]
-    pub(super) parameters: BTreeMap<String, Draught>,
+    pub(super) parameters: BTreeMap<String, ParameterSource>,
     /// Parameters that the text tells and that change nothing in what is expected: a query that is shown with its fault.
     #[serde(default)]
     pub(super) told_only: Vec<String>,
-    /// What is asked for.
+    /// Instruction.
     pub(super) instruction: String,
     /// Statements before anybody sees the data.
     #[serde(default)]
@@ -74,19 +74,19 @@ pub(super) struct Form {
     /// The query that answers it. Where a query is handed in, it is a check of its own, and the solution.
     #[serde(default)]
     pub(super) gold: Spoken,
-    /// What counts when results are compared with those of `gold`.
+    /// Aspects that count when results are compared with those of `gold`.
     #[serde(default)]
     pub(super) compare: Compare,
-    /// How it is judged, beside `gold`.
+    /// Checks beside `gold`.
     #[serde(default)]
     pub(super) checks: Vec<WeightedCheck>,
     /// Statements that solve it.
     #[serde(default)]
     pub(super) solution: Vec<Spoken>,
-    /// What is handed in to solve it, where that is not `gold`.
+    /// Submission of the solution, where that is not `gold`.
     #[serde(default)]
     pub(super) solution_submission: Option<Spoken>,
-    /// What comes close and is wrong, as statements or as what is handed in: for tests.
+    /// Near misses, as statements or as submissions: for tests.
     #[serde(default)]
     pub(super) wrong: Vec<Spoken>,
     /// Anything that may be known to everybody.
@@ -101,7 +101,7 @@ fn sql() -> Submission {
 /// Where a parameter comes from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Draught {
+pub(super) enum ParameterSource {
     /// Always this: a value, named values, or SQL by dialect.
     Fixed(Json),
     /// One of these.
@@ -136,7 +136,7 @@ pub(super) struct Range {
     pub(super) from: i64,
     /// The largest.
     pub(super) to: i64,
-    /// How far they are apart.
+    /// Distance between neighbours.
     #[serde(default = "one")]
     pub(super) step: i64,
 }
@@ -156,7 +156,7 @@ pub(super) struct Values {
     /// In how many rows the value stands at least.
     #[serde(default = "once")]
     pub(super) at_least: usize,
-    /// Which rows count.
+    /// Condition of the rows.
     #[serde(default, rename = "where")]
     pub(super) matching: BTreeMap<String, Json>,
 }
@@ -171,7 +171,7 @@ fn once() -> usize {
 pub(super) struct Rows {
     /// The table.
     pub(super) table: String,
-    /// Which rows count: by column a value, a list of values, null, or `{least, most}`.
+    /// Condition of the rows: by column a value, a list of values, null, or `{least, most}`.
     #[serde(default, rename = "where")]
     pub(super) matching: BTreeMap<String, Json>,
 }

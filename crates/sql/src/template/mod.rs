@@ -19,10 +19,10 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 use self::cache::Cache;
-use self::fill::{Filling, Manner};
+use self::fill::{Filling, Notation};
 pub use self::form::Environment;
 use self::form::Form;
-use self::parameter::{Ground, Miss};
+use self::parameter::{DrawFailure, TaskWorlds};
 use crate::fault::Fault;
 use crate::library::Library;
 use crate::source::Source;
@@ -39,7 +39,7 @@ const SCRIPTS_KEPT: usize = 64 << 20;
 /// On how many other worlds a task may be judged; so many are hidden in each split.
 const OTHERS_MAX: usize = 3;
 
-/// How often another template or world is tried when one has nothing to draw from.
+/// Number of times that another template or world is tried when one has nothing to draw from.
 const ATTEMPTS: usize = 8;
 
 /// Keys under which texts are SQL; every other text is words.
@@ -65,12 +65,12 @@ struct Template {
 
 /// A task that was drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Drawn {
+pub struct DrawnTask {
     /// The task.
     pub task: Task,
     /// The reference query, where the template has one: what is handed in, or what an answer is found by.
     pub gold: Spoken,
-    /// What comes close and must not score: statements where the state is judged, else what is handed in.
+    /// Near misses that must not score: statements where the state is judged, else what is handed in.
     pub wrong: Vec<Spoken>,
 }
 
@@ -145,7 +145,7 @@ impl Suite {
         faults
     }
 
-    /// What it is.
+    /// Its definition.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment
@@ -187,7 +187,7 @@ impl Suite {
     ///
     /// # Errors
     /// In words, when there is no such template or split, the template is wrong, or it has nothing to draw from.
-    pub fn drawn(&self, template: &str, split: &str, seed: u64) -> Result<Drawn, String> {
+    pub fn drawn(&self, template: &str, split: &str, seed: u64) -> Result<DrawnTask, String> {
         let found = self.templates.iter().find(|known| known.name == template);
         let template = found.ok_or_else(|| format!("there is no template {template:?}"))?;
         let mut problem = String::new();
@@ -195,16 +195,16 @@ impl Suite {
             match self.draw(template, split, seed, attempt) {
                 Ok(drawn) => return Ok(drawn),
                 // What is wrong with the template is not drawn again until it does not show.
-                Err(Miss::Fault(detail)) => {
+                Err(DrawFailure::Fault(detail)) => {
                     return Err(format!("{detail} (split {split:?}, seed {seed}, draw {attempt})"));
                 }
-                Err(Miss::Ground(detail)) => problem = detail,
+                Err(DrawFailure::TaskWorlds(detail)) => problem = detail,
             }
         }
         Err(problem)
     }
 
-    fn draw(&self, template: &Template, split: &str, seed: u64, attempt: usize) -> Result<Drawn, Miss> {
+    fn draw(&self, template: &Template, split: &str, seed: u64, attempt: usize) -> Result<DrawnTask, DrawFailure> {
         let worlds = *self.environment.splits.get(split).ok_or_else(|| format!("there is no split {split:?}"))?;
         let stream = |part: &str| self.stream(template, split, seed, attempt, part);
         let form = &template.form;
@@ -213,7 +213,7 @@ impl Suite {
             (0..form.others.min(OTHERS_MAX)).map(|index| template.data(split, "hidden", index)).collect();
         let world = self.world(&data)?;
         let other_worlds = others.iter().map(|data| self.world(data)).collect::<Result<Vec<_>, _>>()?;
-        let ground = Ground { world: &world, others: &other_worlds };
+        let ground = TaskWorlds { world: &world, others: &other_worlds };
         let filling = parameter::draw_all(&form.parameters, &ground, stream)?;
         Ok(template.fill(&self.environment, data, others, &filling)?)
     }
@@ -259,7 +259,7 @@ impl Template {
         Fault::new(format!("templates/{}.yaml", self.name), detail)
     }
 
-    /// What can be seen without drawing.
+    /// Faults that show without drawing.
     fn faults(&self, environment: &Environment) -> Vec<String> {
         let form = &self.form;
         let mut faults = Vec::new();
@@ -309,7 +309,7 @@ impl Template {
         data: Data,
         others: Vec<Data>,
         filling: &Filling,
-    ) -> Result<Drawn, String> {
+    ) -> Result<DrawnTask, String> {
         let form = &self.form;
         let at = |field: &'static str| move |detail: String| format!("{field}: {detail}");
         let gold = fill::spoken(&form.gold, filling).map_err(at("gold"))?;
@@ -326,7 +326,7 @@ impl Template {
             (None, _) => None,
         };
         let solution = form.solution.iter().map(|text| fill::spoken(text, filling)).collect::<Result<_, _>>();
-        let instruction = fill::fill(form.instruction.trim(), Manner::Words, filling).map_err(at("instruction"))?;
+        let instruction = fill::fill(form.instruction.trim(), Notation::Words, filling).map_err(at("instruction"))?;
         if instruction.contains("${") {
             return Err(format!("instruction: a parameter is left unfilled: {instruction}"));
         }
@@ -350,14 +350,14 @@ impl Template {
             Submission::Sql | Submission::State => fill::spoken(text, filling),
         });
         let wrong = wrong.collect::<Result<_, _>>().map_err(at("wrong"))?;
-        Ok(Drawn { task, gold, wrong })
+        Ok(DrawnTask { task, gold, wrong })
     }
 }
 
 /// An answer is words, whatever the dialect.
 fn answer(text: &Spoken, filling: &Filling) -> Result<Spoken, String> {
     match text {
-        Spoken::Any(text) => fill::fill(text, Manner::Words, filling).map(Spoken::Any),
+        Spoken::Any(text) => fill::fill(text, Notation::Words, filling).map(Spoken::Any),
         Spoken::Nothing | Spoken::Each(_) => Err("an answer is one text".to_owned()),
     }
 }
@@ -374,7 +374,7 @@ fn walk(json: &Json, sql: bool, filling: &Filling) -> Result<Json, String> {
         Json::String(text) if sql => {
             serde_json::to_value(fill::spoken(&Spoken::any(text), filling)?).map_err(|error| error.to_string())?
         }
-        Json::String(text) => Json::String(fill::fill(text, Manner::Words, filling)?),
+        Json::String(text) => Json::String(fill::fill(text, Notation::Words, filling)?),
         Json::Array(items) => items.iter().map(|item| walk(item, sql, filling)).collect::<Result<_, _>>()?,
         Json::Object(fields) if sql => {
             let texts =
@@ -395,7 +395,7 @@ fn walk(json: &Json, sql: bool, filling: &Filling) -> Result<Json, String> {
 fn one_dialect(name: &str, text: &Json, filling: &Filling) -> Result<Json, String> {
     let dialect = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
     match (dialect, text) {
-        (Some(dialect), Json::String(text)) => Ok(Json::String(fill::fill(text, Manner::Sql(dialect), filling)?)),
+        (Some(dialect), Json::String(text)) => Ok(Json::String(fill::fill(text, Notation::Sql(dialect), filling)?)),
         _ => Err(format!("{name:?} is no dialect with SQL")),
     }
 }

@@ -4,34 +4,34 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::fill::{Filled, Filling, Manner, fill, value};
-use super::form::{Draught, Range, Slip, Values};
+use super::fill::{Filled, Filling, Notation, fill, value};
+use super::form::{ParameterSource, Range, Slip, Values};
 use crate::dataset::Table;
 use crate::mutate;
 use crate::value::{Dialect, Value};
 use crate::world::{Draw, World};
 
 /// The worlds of a task.
-pub(super) struct Ground<'a> {
+pub(super) struct TaskWorlds<'a> {
     /// The one that it is played on.
     pub(super) world: &'a World,
     /// Those on which it is judged as well.
     pub(super) others: &'a [std::sync::Arc<World>],
 }
 
-/// Why nothing was drawn.
+/// Reason why nothing was drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Miss {
+pub(super) enum DrawFailure {
     /// The world has nothing of that sort: another draw may find something.
-    Ground(String),
+    TaskWorlds(String),
     /// The template is wrong: so is every draw that comes here.
     Fault(String),
 }
 
-impl Miss {
+impl DrawFailure {
     fn in_parameter(self, name: &str) -> Self {
         match self {
-            Self::Ground(detail) => Self::Ground(format!("parameters.{name}: {detail}")),
+            Self::TaskWorlds(detail) => Self::TaskWorlds(format!("parameters.{name}: {detail}")),
             Self::Fault(detail) => Self::Fault(format!("parameters.{name}: {detail}")),
         }
     }
@@ -39,13 +39,13 @@ impl Miss {
     /// In words.
     pub(super) fn words(self) -> String {
         match self {
-            Self::Ground(detail) | Self::Fault(detail) => detail,
+            Self::TaskWorlds(detail) | Self::Fault(detail) => detail,
         }
     }
 }
 
 /// A fault of the template.
-impl From<String> for Miss {
+impl From<String> for DrawFailure {
     fn from(detail: String) -> Self {
         Self::Fault(detail)
     }
@@ -56,25 +56,28 @@ impl From<String> for Miss {
 /// # Errors
 /// With the parameter, when there is nothing to draw from.
 pub(super) fn draw_all(
-    draughts: &BTreeMap<String, Draught>,
-    ground: &Ground<'_>,
+    draughts: &BTreeMap<String, ParameterSource>,
+    ground: &TaskWorlds<'_>,
     stream: impl Fn(&str) -> Draw,
-) -> Result<Filling, Miss> {
+) -> Result<Filling, DrawFailure> {
     let mut filling = Filling::new();
-    for (name, draught) in in_order(draughts) {
-        let drawn = Pool::of(draught, ground, &filling).and_then(|pool| pool.pick(&mut stream(name)));
+    for (name, source) in in_order(draughts) {
+        let drawn = Pool::of(source, ground, &filling).and_then(|pool| pool.pick(&mut stream(name)));
         filling.insert(name.clone(), drawn.map_err(|miss| miss.in_parameter(name))?);
     }
     Ok(filling)
 }
 
 /// The parameters in the order in which they are drawn.
-pub(super) fn in_order(draughts: &BTreeMap<String, Draught>) -> impl Iterator<Item = (&String, &Draught)> {
-    let of = |referring| draughts.iter().filter(move |(_, draught)| matches!(draught, Draught::Slip(_)) == referring);
+pub(super) fn in_order(
+    draughts: &BTreeMap<String, ParameterSource>,
+) -> impl Iterator<Item = (&String, &ParameterSource)> {
+    let of =
+        |referring| draughts.iter().filter(move |(_, source)| matches!(source, ParameterSource::Slip(_)) == referring);
     of(false).chain(of(true))
 }
 
-/// What a parameter is drawn from.
+/// Values that a parameter is drawn from.
 #[derive(Debug, Clone)]
 pub(super) enum Pool<'a> {
     /// This alone.
@@ -94,19 +97,23 @@ pub(super) enum Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// What there is to draw from. `filling` has what a slip may refer to.
-    pub(super) fn of(draught: &'a Draught, ground: &Ground<'a>, filling: &Filling) -> Result<Self, Miss> {
-        Ok(match draught {
-            Draught::Fixed(json) => Self::Fixed(json),
-            Draught::Choice(choices) if choices.is_empty() => {
-                return Err(Miss::Fault("there is nothing to choose from".to_owned()));
+    /// Values to draw from. `filling` has what a slip may refer to.
+    pub(super) fn of(
+        source: &'a ParameterSource,
+        ground: &TaskWorlds<'a>,
+        filling: &Filling,
+    ) -> Result<Self, DrawFailure> {
+        Ok(match source {
+            ParameterSource::Fixed(json) => Self::Fixed(json),
+            ParameterSource::Choice(choices) if choices.is_empty() => {
+                return Err(DrawFailure::Fault("there is nothing to choose from".to_owned()));
             }
-            Draught::Choice(choices) => Self::Choice(choices),
-            Draught::Range(range) if range.step < 1 || range.from > range.to => {
-                return Err(Miss::Fault("the range is empty".to_owned()));
+            ParameterSource::Choice(choices) => Self::Choice(choices),
+            ParameterSource::Range(range) if range.step < 1 || range.from > range.to => {
+                return Err(DrawFailure::Fault("the range is empty".to_owned()));
             }
-            Draught::Range(range) => Self::Range(*range),
-            Draught::Column(values) => {
+            ParameterSource::Range(range) => Self::Range(*range),
+            ParameterSource::Column(values) => {
                 let mut candidates = occurring(ground.world, values)?;
                 for other in ground.others {
                     let there = occurring(other, values)?;
@@ -115,28 +122,28 @@ impl<'a> Pool<'a> {
                 if candidates.is_empty() {
                     let detail =
                         format!("no value of {}.{} occurs so often in every world", values.table, values.column);
-                    return Err(Miss::Ground(detail));
+                    return Err(DrawFailure::TaskWorlds(detail));
                 }
                 Self::Values(candidates)
             }
-            Draught::Row(rows) => {
+            ParameterSource::Row(rows) => {
                 let table = table(ground.world, &rows.table)?;
                 let matching = matching(table, &rows.matching)?;
                 if matching.is_empty() {
-                    return Err(Miss::Ground(format!("no row of {} is of that sort", rows.table)));
+                    return Err(DrawFailure::TaskWorlds(format!("no row of {} is of that sort", rows.table)));
                 }
                 Self::Rows(table, matching)
             }
-            Draught::Fact(sort) => match ground.world.facts.get(sort).map(Vec::as_slice) {
-                None | Some([]) => return Err(Miss::Ground(format!("the world has no fact {sort:?}"))),
+            ParameterSource::Fact(sort) => match ground.world.facts.get(sort).map(Vec::as_slice) {
+                None | Some([]) => return Err(DrawFailure::TaskWorlds(format!("the world has no fact {sort:?}"))),
                 Some(facts) => Self::Facts(facts),
             },
-            Draught::Slip(slip) => Self::Slips(slips(slip, ground, filling)?),
+            ParameterSource::Slip(slip) => Self::Slips(slips(slip, ground, filling)?),
         })
     }
 
     /// One of what there is.
-    pub(super) fn pick(&self, chance: &mut Draw) -> Result<Filled, Miss> {
+    pub(super) fn pick(&self, chance: &mut Draw) -> Result<Filled, DrawFailure> {
         Ok(match self {
             Self::Fixed(json) => Filled::of(json)?,
             Self::Choice(choices) => Filled::of(chance.pick(choices))?,
@@ -184,15 +191,15 @@ impl Pool<'_> {
 }
 
 /// Queries with one slip, by its sort.
-fn slips(slip: &Slip, ground: &Ground<'_>, filling: &Filling) -> Result<Vec<Vec<mutate::Mutant>>, Miss> {
-    let query = fill(&slip.of, Manner::Sql(Dialect::Sqlite), filling)?;
+fn slips(slip: &Slip, ground: &TaskWorlds<'_>, filling: &Filling) -> Result<Vec<Vec<mutate::Mutant>>, DrawFailure> {
+    let query = fill(&slip.of, Notation::Sql(Dialect::Sqlite), filling)?;
     let mutants = mutate::mutants(&query, Dialect::Sqlite, &ground.world.dataset);
     let mut by_kind: BTreeMap<mutate::Kind, Vec<mutate::Mutant>> = BTreeMap::new();
     for mutant in mutants.into_iter().filter(|mutant| slip.kinds.contains(&mutant.kind)) {
         by_kind.entry(mutant.kind).or_default().push(mutant);
     }
     if by_kind.is_empty() {
-        return Err(Miss::Ground("the query allows no slip of these kinds".to_owned()));
+        return Err(DrawFailure::TaskWorlds("the query allows no slip of these kinds".to_owned()));
     }
     Ok(by_kind.into_values().collect())
 }
@@ -232,7 +239,7 @@ fn matching<'a>(table: &'a Table, conditions: &BTreeMap<String, Json>) -> Result
         .collect())
 }
 
-/// What a value of a column must be.
+/// Condition on a value of a column.
 enum Condition {
     /// One of these.
     Among(Vec<Value>),

@@ -7,7 +7,7 @@ use super::build::{cast, number_of_literal, parsed, string, text_of_literal, wra
 use super::scope::Typed;
 use crate::dataset::{Affinity, Sort, sqlite_text_of_real};
 
-/// What SQLite takes for the number at the beginning of a text.
+/// SQLite's pattern for the number at the beginning of a text.
 const NUMBER: &str = r"^\s*([-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?)";
 
 /// Makes a number of an expression as SQLite's arithmetic does: text counts by the number at its beginning, or as 0.
@@ -97,7 +97,7 @@ fn text_of_number(digits: &str) -> String {
     }
 }
 
-/// Whether an expression is the literal NULL.
+/// True if an expression is the literal NULL.
 pub(super) fn is_null(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(value) if value.value == Value::Null)
 }

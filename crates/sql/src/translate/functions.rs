@@ -320,7 +320,7 @@ fn date_form(form: &str) -> Option<String> {
     Some(out)
 }
 
-/// Whether a query gives one row whatever the data: aggregates without groups.
+/// True if a query gives one row whatever the data: aggregates without groups.
 pub(super) fn gives_one_row(query: &Query) -> bool {
     let SetExpr::Select(select) = &*query.body else { return false };
     let grouped = !matches!(&select.group_by, GroupByExpr::Expressions(groups, _) if groups.is_empty());

@@ -15,7 +15,7 @@ use crate::dataset::Table;
 use crate::visit;
 
 /// A column of FROM: place of the relation, place of the column.
-type Place = (usize, usize);
+type ColumnRef = (usize, usize);
 
 impl Translator<'_> {
     /// Adds to GROUP BY what its columns determine, and takes the rest from the row that a single `min` or `max` names.
@@ -71,7 +71,7 @@ impl Translator<'_> {
 fn add_wildcards(
     projection: &[SelectItem],
     scope: &Scope<'_, '_>,
-    bare: &mut BTreeMap<Place, Expr>,
+    bare: &mut BTreeMap<ColumnRef, Expr>,
 ) -> Result<(), Untranslatable> {
     for item in projection {
         if matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)) {
@@ -88,7 +88,7 @@ fn add_wildcards(
     Ok(())
 }
 
-/// Whether PostgreSQL itself sees that the relation's columns follow from those that are grouped.
+/// True if PostgreSQL itself sees that the relation's columns follow from those that are grouped.
 fn follows_from_key(scope: &Scope<'_, '_>, grouped: &[Found], relation: usize) -> bool {
     scope.relations[relation].table.is_some_and(|table| {
         !table.primary_key.is_empty()
@@ -110,13 +110,13 @@ fn extreme(aggregates: &BTreeSet<(String, String)>) -> Option<String> {
     }
 }
 
-/// Which columns the given ones determine: by keys, by equalities of the query, and by the rows as they are.
+/// Columns that the given ones determine: by keys, by equalities of the query, and by the rows as they are.
 pub(super) fn determined(
     scope: &Scope<'_, '_>,
     conditions: &[Expr],
     start: impl Iterator<Item = Found>,
-) -> BTreeSet<Place> {
-    let mut known: BTreeSet<Place> = start.map(|found| (found.relation, found.column)).collect();
+) -> BTreeSet<ColumnRef> {
+    let mut known: BTreeSet<ColumnRef> = start.map(|found| (found.relation, found.column)).collect();
     let mut equal = Vec::new();
     for condition in conditions {
         equalities(condition, scope, &mut equal, &mut known);
@@ -146,7 +146,7 @@ pub(super) fn determined(
     }
 }
 
-/// Whether rows that agree on some columns agree on another.
+/// True if rows that agree on some columns agree on another.
 fn follows(table: &Table, from: &[usize], column: usize) -> bool {
     let mut seen = HashMap::new();
     table.rows.iter().all(|row| {
@@ -155,7 +155,12 @@ fn follows(table: &Table, from: &[usize], column: usize) -> bool {
     })
 }
 
-fn equalities(condition: &Expr, scope: &Scope<'_, '_>, equal: &mut Vec<(Place, Place)>, known: &mut BTreeSet<Place>) {
+fn equalities(
+    condition: &Expr,
+    scope: &Scope<'_, '_>,
+    equal: &mut Vec<(ColumnRef, ColumnRef)>,
+    known: &mut BTreeSet<ColumnRef>,
+) {
     let place = |expr: &Expr| scope.own_column(expr).map(|found| (found.relation, found.column));
     match condition {
         Expr::Nested(inner) => equalities(inner, scope, equal, known),
@@ -199,7 +204,7 @@ struct Bare<'a, 's, 'd> {
     scope: &'a Scope<'s, 'd>,
     groups: &'a [Expr],
     inside: usize,
-    columns: BTreeMap<Place, Expr>,
+    columns: BTreeMap<ColumnRef, Expr>,
     aggregates: BTreeSet<(String, String)>,
 }
 
@@ -249,7 +254,7 @@ impl Visitor for Bare<'_, '_, '_> {
 struct Take<'a, 's, 'd> {
     scope: &'a Scope<'s, 'd>,
     inside: usize,
-    places: BTreeSet<Place>,
+    places: BTreeSet<ColumnRef>,
     order: String,
     fault: Option<Untranslatable>,
 }

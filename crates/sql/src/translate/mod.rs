@@ -1,6 +1,6 @@
 //! Queries of SQLite in PostgreSQL's words: what SQLite understands silently is written out, so that both give the same rows.
 //!
-//! Names are written as [`crate::dataset::quoted`] writes them in scripts. Where SQLite's answer hangs on which row it happens to
+//! Names are written as [`crate::dataset::quoted`] writes them in scripts. Where SQLite's answer depends on which row it happens to
 //! visit last, or on an order of values that PostgreSQL does not have, there is no translation. A translation is a claim: who uses
 //! one runs both and compares.
 
@@ -20,7 +20,7 @@ use crate::dataset::Dataset;
 use crate::parse;
 use crate::value::Dialect;
 
-/// Why there is no translation.
+/// Reason why there is no translation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Untranslatable {
     /// The parser does not read it.

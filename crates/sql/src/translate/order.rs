@@ -93,7 +93,7 @@ impl<'d> Translator<'d> {
     }
 }
 
-/// Whether no term is left.
+/// True if no term is left.
 pub(super) fn is_empty(order_by: &OrderBy) -> bool {
     matches!(&order_by.kind, OrderByKind::Expressions(keys) if keys.is_empty())
 }

@@ -1,17 +1,17 @@
-//! What names mean at a place of a query.
+//! Meaning of names at a place of a query.
 
 use sqlparser::ast::Expr;
 
 use crate::dataset::{Affinity, Dataset, Sort, Table};
 
-/// What is known of an expression.
+/// Type of an expression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Typed {
-    /// What PostgreSQL holds; `None` for NULL and what is not known.
+    /// Its type in PostgreSQL; `None` for NULL and what is not known.
     pub(super) sort: Option<Sort>,
     /// SQLite's affinity, which only columns have.
     pub(super) affinity: Option<Affinity>,
-    /// Whether it may be NULL.
+    /// True if it may be NULL.
     pub(super) nullable: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Output {
 /// Something in FROM.
 #[derive(Debug, Clone)]
 pub(super) struct Relation<'d> {
-    /// By which columns are qualified, in lower case.
+    /// Qualifier of its columns, in lower case.
     pub(super) name: String,
     pub(super) columns: Vec<Output>,
     /// The table that it is, if it is one.
@@ -60,7 +60,7 @@ pub(super) struct Found {
     pub(super) typed: Typed,
 }
 
-/// What names mean in one SELECT.
+/// Meaning of names in one SELECT.
 #[derive(Debug, Default)]
 pub(super) struct Scope<'s, 'd> {
     pub(super) relations: Vec<Relation<'d>>,
@@ -81,7 +81,7 @@ impl Scope<'_, '_> {
         })
     }
 
-    /// What the column is, here or in a query around.
+    /// Type of the column, here or in a query around.
     pub(super) fn column(&self, qualifier: Option<&str>, name: &str) -> Option<Typed> {
         match self.own(qualifier, name) {
             Some(found) => Some(found.typed),

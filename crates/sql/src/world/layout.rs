@@ -1,11 +1,11 @@
-//! How worlds write down tables and rows.
+//! Form in which worlds write tables and rows.
 
 use jiff::civil::{Date, DateTime};
 
 use crate::dataset::{Column, ForeignKey, Index, Sort, Table};
 use crate::value::Value;
 
-/// Whether a column refuses NULL.
+/// Nullability of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// It does.

@@ -36,7 +36,7 @@ pub type Fact = BTreeMap<String, Value>;
 pub struct World {
     /// Its tables and rows.
     pub dataset: Dataset,
-    /// What is so in it, by the sort of fact. Known to judges alone.
+    /// Facts about it, by kind. Known to judges alone.
     pub facts: BTreeMap<String, Vec<Fact>>,
 }
 

@@ -21,7 +21,7 @@ pub(super) enum Rule {
         on: &'static [&'static str],
         /// When it is forbidden.
         when: &'static str,
-        /// What whoever tries is told.
+        /// Message of the error.
         says: &'static str,
     },
     /// Something else happens after a row was written.

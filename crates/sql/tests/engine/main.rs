@@ -1,4 +1,4 @@
-//! What every engine does alike, and what SQLite's workers do beside that.
+//! Suite that every engine passes, and tests of SQLite's workers.
 
 #[path = "../shared/form.rs"]
 mod form;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use palestra_sql::engine::sqlite::{Settings, SqliteEngine};
-use palestra_sql::engine::{Cut, Engine, EngineError};
+use palestra_sql::engine::{CutReason, Engine, EngineError};
 use palestra_sql::value::Dialect;
 
 use crate::suite::{conformance, number, open, run, shop};
@@ -53,7 +53,7 @@ async fn a_schema_that_is_too_large_is_an_error_and_the_database_stands() {
     for _ in 0..2 {
         let error = database.schema().await.expect_err("24 MB of names");
         let EngineError::Cut(error) = error else { panic!("{error:?}") };
-        assert_eq!(error.cut, Some(Cut::Size));
+        assert_eq!(error.cut, Some(CutReason::Size));
         assert!(error.message.starts_with("the schema is too large: "), "{error:?}");
     }
     assert_eq!(run(&mut database, 2, "DROP TABLE w").await.error, None);

@@ -40,7 +40,7 @@ async fn open(engine: &SqliteEngine) -> Result<Box<dyn Database>, EngineError> {
     engine.open(&shop(Dialect::Sqlite), &opening()).await
 }
 
-/// What the single worker holds, once it is as expected.
+/// Usage of the single worker, once it is as expected.
 async fn usage_when(engine: &SqliteEngine, expected: impl Fn(&WorkerUsage) -> bool) -> WorkerUsage {
     let begun = Instant::now();
     loop {
@@ -97,8 +97,8 @@ async fn sessions_of_a_worker_that_is_killed_are_lost_and_new_ones_come_on_anoth
     }
     let mut three = open(&engine).await.expect("another worker");
     assert_eq!(number(&mut three, 1, "SELECT count(*) FROM lines").await, 2);
-    let second = usage_when(&engine, |usage| usage.sessions == 1).await;
-    assert_ne!(first.pid, second.pid);
+    let counterexample = usage_when(&engine, |usage| usage.sessions == 1).await;
+    assert_ne!(first.pid, counterexample.pid);
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn a_lost_session_comes_back_by_its_steps() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_file_is_no_source() {
+async fn files_that_are_no_database_are_no_source() {
     let engine = engine_with(|_| ());
     for bytes in
         [&b"hardly a database, though long enough to be looked at as one by whoever reads its first bytes"[..], b"x"]
@@ -280,11 +280,11 @@ async fn stand_in_for_a_server() {
     }
     let engine = SqliteEngine::new(settings());
     let first = open(&engine).await.expect("a database");
-    let second = open(&engine).await.expect("a database");
+    let counterexample = open(&engine).await.expect("a database");
     let pids: Vec<_> = engine.usage().await.iter().map(|usage| usage.pid.to_string()).collect();
     println!("workers: {}", pids.join(" "));
     std::future::pending::<()>().await;
-    drop((first, second));
+    drop((first, counterexample));
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use palestra_sql::engine::{Access, Cut, Limits};
+use palestra_sql::engine::{Access, CutReason, Limits};
 
-use crate::cluster::{Bench, ask};
+use crate::cluster::{TestCluster, ask};
 
-/// What no session may say, whatever its access.
+/// Statements that no session may send, whatever its access.
 const REFUSED: &[&str] = &[
     // Files and programs
     "COPY people TO PROGRAM 'id'",
@@ -95,7 +95,7 @@ const REFUSED: &[&str] = &[
     "SELECT txid_current()",
 ];
 
-/// What the rules let through and the session's role has no right to, also when it changes everything else.
+/// Statements that the rules let through and that the session's role has no right to, also when it changes everything else.
 const FORBIDDEN: &[&str] = &[
     "SELECT * FROM pg_stat_activity",
     "SELECT * FROM pg_locks",
@@ -118,7 +118,7 @@ const FORBIDDEN: &[&str] = &[
     "SHOW data_directory",
 ];
 
-/// What the role itself may not do, should the rules ever let it through.
+/// Actions that the role itself has no right to, should the rules ever let them through.
 const WALLED: &[&str] = &[
     "COPY people TO PROGRAM 'id'",
     "COPY people TO '/tmp/palestra-hostile'",
@@ -144,13 +144,13 @@ const WALLED: &[&str] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_reaches_beyond_the_database_is_refused() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+async fn statements_that_reach_beyond_the_database_are_refused() {
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     let before = player.database.schema().await.expect("alive");
     for sql in REFUSED.iter().chain(FORBIDDEN) {
         let error = player.step(sql).await.error.unwrap_or_else(|| panic!("{sql} succeeds"));
-        assert_eq!(error.cut, Some(Cut::Refused), "{sql}: {error:?}");
+        assert_eq!(error.cut, Some(CutReason::Refused), "{sql}: {error:?}");
         assert!(!error.message.is_empty());
     }
     assert_eq!(player.database.schema().await.expect("alive"), before);
@@ -160,69 +160,81 @@ async fn what_reaches_beyond_the_database_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_roles_rights_hold_without_the_rules() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let _player = bench.open(Access::Define).await;
-    let _neighbour = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let _player = cluster.open(Access::Define).await;
+    let _neighbour = cluster.open(Access::Write).await;
     let names =
-        bench.ask("SELECT datname FROM pg_database WHERE datname LIKE 'palestra\\_test\\_s\\_%' ORDER BY 1").await;
+        cluster.ask("SELECT datname FROM pg_database WHERE datname LIKE 'palestra\\_test\\_s\\_%' ORDER BY 1").await;
     let [own, other] = names.as_slice() else { panic!("{names:?}") };
     for sql in WALLED {
-        let mut gone = ask(&bench.url(own, own), sql).await.expect_err(sql);
+        let mut gone = ask(&cluster.url(own, own), sql).await.expect_err(sql);
         while gone == "53300" {
             // The connection before this one has not ended yet, and there may be two.
             tokio::task::yield_now().await;
-            gone = ask(&bench.url(own, own), sql).await.expect_err(sql);
+            gone = ask(&cluster.url(own, own), sql).await.expect_err(sql);
         }
         assert!(["42501", "42704"].contains(&&*gone), "{sql}: {gone}");
     }
     for database in [other, "postgres", "template0", "template1", "palestra_test_base"] {
-        let rights = bench
+        let rights = cluster
             .ask(&format!(
                 "SELECT right_name FROM unnest(ARRAY['CONNECT', 'TEMPORARY', 'CREATE']) AS right_name \
                  WHERE has_database_privilege('{own}', '{database}', right_name)"
             ))
             .await;
         assert_eq!(rights, [""; 0], "{database}");
-        let told = ask(&bench.url(own, database), "CREATE TABLE x (a int)").await;
-        assert!(told.is_err(), "{database}: {told:?}");
+        let reported = ask(&cluster.url(own, database), "CREATE TABLE x (a int)").await;
+        assert!(reported.is_err(), "{database}: {reported:?}");
     }
-    let told = ask(&bench.url(own, other), "SELECT 1").await.expect_err("a neighbour's database is closed");
-    assert!(["42501", "53300"].contains(&&*told), "{told}");
+    let reported = ask(&cluster.url(own, other), "SELECT 1").await.expect_err("a neighbour's database is closed");
+    assert!(["42501", "53300"].contains(&&*reported), "{reported}");
 }
 
 /// Statements that take more than they may, and what ends them.
-const GREEDY: &[(&str, &[Cut])] = &[
-    ("SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b", &[Cut::Time]),
-    ("SELECT count(*) FROM people a, people b, generate_series(1, 1000000000) c", &[Cut::Time, Cut::Memory]),
-    ("WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT 1 FROM t) SELECT count(*) FROM t", &[Cut::Time, Cut::Memory]),
+const GREEDY: &[(&str, &[CutReason])] = &[
+    ("SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b", &[CutReason::Time]),
+    (
+        "SELECT count(*) FROM people a, people b, generate_series(1, 1000000000) c",
+        &[CutReason::Time, CutReason::Memory],
+    ),
+    (
+        "WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT 1 FROM t) SELECT count(*) FROM t",
+        &[CutReason::Time, CutReason::Memory],
+    ),
     (
         "WITH RECURSIVE t (s) AS (SELECT 'x' UNION ALL SELECT s || s FROM t) SELECT max(length(s)) FROM t",
-        &[Cut::Time, Cut::Memory],
+        &[CutReason::Time, CutReason::Memory],
     ),
-    ("SELECT repeat('x', 1000000000)", &[Cut::Memory, Cut::Size, Cut::Time]),
-    ("SELECT repeat('x', 100000000)", &[Cut::Size, Cut::Time]),
-    ("SELECT repeat('x', 100000000), repeat('y', 100000000)", &[Cut::Size, Cut::Memory, Cut::Time]),
-    ("SELECT string_agg(repeat('x', 1000000), '') FROM generate_series(1, 2000)", &[Cut::Memory, Cut::Time, Cut::Size]),
-    ("SELECT array_agg(i) FROM generate_series(1, 1000000000) i", &[Cut::Memory, Cut::Time]),
-    ("SELECT i FROM generate_series(1, 300000000) i ORDER BY i % 1000, i DESC", &[Cut::Memory, Cut::Time]),
-    ("INSERT INTO junk SELECT repeat(md5(i::text), 45) FROM generate_series(1, 10000000) i", &[Cut::Growth]),
-    ("CREATE TABLE copy AS SELECT repeat(md5(i::text), 45) FROM generate_series(1, 10000000) i", &[Cut::Growth]),
-    ("CREATE TEMP TABLE copy AS SELECT repeat(md5(i::text), 45) FROM generate_series(1, 10000000) i", &[Cut::Growth]),
+    ("SELECT repeat('x', 1000000000)", &[CutReason::Memory, CutReason::Size, CutReason::Time]),
+    ("SELECT repeat('x', 100000000)", &[CutReason::Size, CutReason::Time]),
+    ("SELECT repeat('x', 100000000), repeat('y', 100000000)", &[CutReason::Size, CutReason::Memory, CutReason::Time]),
+    (
+        "SELECT string_agg(repeat('x', 1000000), '') FROM generate_series(1, 2000)",
+        &[CutReason::Memory, CutReason::Time, CutReason::Size],
+    ),
+    ("SELECT array_agg(i) FROM generate_series(1, 1000000000) i", &[CutReason::Memory, CutReason::Time]),
+    ("SELECT i FROM generate_series(1, 300000000) i ORDER BY i % 1000, i DESC", &[CutReason::Memory, CutReason::Time]),
+    ("INSERT INTO junk SELECT repeat(md5(i::text), 45) FROM generate_series(1, 10000000) i", &[CutReason::Growth]),
+    ("CREATE TABLE copy AS SELECT repeat(md5(i::text), 45) FROM generate_series(1, 10000000) i", &[CutReason::Growth]),
+    (
+        "CREATE TEMP TABLE copy AS SELECT repeat(md5(i::text), 45) FROM generate_series(1, 10000000) i",
+        &[CutReason::Growth],
+    ),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn greed_is_cut_off_and_neighbours_keep_their_latency() {
-    let Some(bench) = Bench::new(0).await else { return };
+    let Some(cluster) = TestCluster::new(0).await else { return };
     let script = "CREATE TABLE people (id int); INSERT INTO people VALUES (1), (2); CREATE TABLE junk (a text)";
     let limits = Limits { statement_ms: 2_000, growth_max: 16 << 20, ..Limits::default() };
-    let mut player = bench.open_on(script, Access::Define, limits).await;
+    let mut player = cluster.open_on(script, Access::Define, limits).await;
     // Time enough to grow, on a machine that is busy as well.
     let patient = Limits { statement_ms: 20_000, ..limits };
-    let mut grower = bench.open_on(script, Access::Define, patient).await;
-    let mut neighbour = bench.open(Access::Write).await;
+    let mut grower = cluster.open_on(script, Access::Define, patient).await;
+    let mut neighbour = cluster.open(Access::Write).await;
     let attack = async {
         for (sql, cuts) in GREEDY {
-            let player = if cuts.contains(&Cut::Growth) { &mut grower } else { &mut player };
+            let player = if cuts.contains(&CutReason::Growth) { &mut grower } else { &mut player };
             let began = Instant::now();
             println!("{sql}");
             let error = player.step(sql).await.error.unwrap_or_else(|| panic!("{sql} succeeds"));
@@ -247,7 +259,7 @@ async fn greed_is_cut_off_and_neighbours_keep_their_latency() {
     times.sort();
     let median = times[times.len() / 2];
     assert!(times.len() > 20 && median < Duration::from_millis(500), "median {median:?} of {}", times.len());
-    let left = bench
+    let left = cluster
         .ask("SELECT pg_database_size(datname) FROM pg_database WHERE datname LIKE 'palestra\\_test\\_s\\_%'")
         .await;
     assert!(left.iter().all(|bytes| bytes.parse::<u64>().expect("a number") < 400 << 20), "{left:?}");
@@ -255,14 +267,14 @@ async fn greed_is_cut_off_and_neighbours_keep_their_latency() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_small_things_are_bounded_too() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     let error = player.step(&format!("BEGIN; {}", "SAVEPOINT a; ".repeat(4_100))).await.error.expect("too many");
-    assert_eq!(error.cut, Some(Cut::Refused), "{error:?}");
+    assert_eq!(error.cut, Some(CutReason::Refused), "{error:?}");
     player.commands("ROLLBACK; SELECT 1").await;
     let tables: String = (0..1_100).map(|number| format!("CREATE TABLE t{number} (a int); ")).collect();
     let error = player.step(&format!("BEGIN; {tables}")).await.error.expect("too many");
-    assert_eq!(error.cut, Some(Cut::Growth), "{error:?}");
+    assert_eq!(error.cut, Some(CutReason::Growth), "{error:?}");
     player.commands("ROLLBACK; SELECT 1").await;
     let error =
         player.step(&format!("SELECT {}1{}", "(".repeat(50_000), ")".repeat(50_000))).await.error.expect("too deep");

@@ -5,31 +5,31 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use palestra_sql::engine::sqlite::{Settings, SqliteEngine};
-use palestra_sql::engine::{Access, Cut, Database, Engine, Limits, Opening, Ran, Step};
+use palestra_sql::engine::{Access, CutReason, Database, Engine, Limits, Opening, Step, StepResult};
 use palestra_sql::source::Source;
 use palestra_sql::value::Value;
 use tokio_util::sync::CancellationToken;
 
-/// How an attack ends.
+/// End of an attack.
 #[derive(Debug, Clone, Copy)]
 enum End {
     /// The session's rules forbid it.
     Refused,
     /// One of these limits ends it.
-    Cut(&'static [Cut]),
+    Cut(&'static [CutReason]),
     /// SQLite itself has no such thing.
     Fails,
     /// It may do that, and gets little of it.
     Harmless,
 }
-use End::{Cut as By, Fails, Harmless, Refused};
+use End::{CutReason as By, Fails, Harmless, Refused};
 
-const MEMORY: End = By(&[Cut::Memory, Cut::Size, Cut::Time]);
-const SIZE: End = By(&[Cut::Size]);
-const GROWTH: End = By(&[Cut::Growth]);
-const TIME: End = By(&[Cut::Time]);
+const MEMORY: End = By(&[CutReason::Memory, CutReason::Size, CutReason::Time]);
+const SIZE: End = By(&[CutReason::Size]);
+const GROWTH: End = By(&[CutReason::Growth]);
+const TIME: End = By(&[CutReason::Time]);
 /// Whatever it meets first.
-const ANY: End = By(&[Cut::Time, Cut::Memory, Cut::Size, Cut::Growth, Cut::Refused]);
+const ANY: End = By(&[CutReason::Time, CutReason::Memory, CutReason::Size, CutReason::Growth, CutReason::Refused]);
 
 const LIMITS: Limits =
     Limits { statement_ms: 700, rows_max: 100, bytes_max: 200_000, memory_max: 32 << 20, growth_max: 16 << 20 };
@@ -148,13 +148,13 @@ const BOMBS: [(&str, End, &str); 28] = [
     ("growth by rows", GROWTH, count!("INSERT INTO items (name) SELECT x || hex(zeroblob(2000)) FROM c LIMIT 20000")),
     (
         "growth by a table",
-        By(&[Cut::Growth, Cut::Time, Cut::Memory]),
+        By(&[CutReason::Growth, CutReason::Time, CutReason::Memory]),
         count!("CREATE TABLE w AS ", "SELECT x, hex(zeroblob(5000)) FROM c"),
     ),
     ("growth of a temporary table", ANY, count!("CREATE TEMP TABLE w AS ", "SELECT x, hex(zeroblob(5000)) FROM c")),
     (
         "triggers that call each other",
-        By(&[Cut::Time, Cut::Memory, Cut::Growth, Cut::Size]),
+        By(&[CutReason::Time, CutReason::Memory, CutReason::Growth, CutReason::Size]),
         "CREATE TABLE a (x); CREATE TABLE b (x); \
          CREATE TRIGGER ta AFTER INSERT ON a BEGIN INSERT INTO b VALUES (new.x), (new.x); END; \
          CREATE TRIGGER tb AFTER INSERT ON b WHEN new.x < 1000000 BEGIN UPDATE b SET x = x + 1; INSERT INTO items (name) SELECT new.x || i.name FROM items i, items j, items k; END; \
@@ -212,7 +212,7 @@ async fn open(engine: &SqliteEngine, limits: Limits) -> Box<dyn Database> {
     engine.open(&source(), &opening).await.expect("a database")
 }
 
-async fn run(database: &mut Box<dyn Database>, seq: u64, sql: &str) -> Ran {
+async fn run(database: &mut Box<dyn Database>, seq: u64, sql: &str) -> StepResult {
     database.run(&Step { seq, sql, parameters: &[], now_ms: 0 }).await.expect("the worker stands")
 }
 
@@ -225,7 +225,7 @@ async fn attack(engine: &SqliteEngine, name: &str, end: End, sql: &str) {
     let took = begun.elapsed();
     let cut = ran.error.as_ref().and_then(|error| error.cut);
     let ends_so = match end {
-        Refused => cut == Some(Cut::Refused),
+        Refused => cut == Some(CutReason::Refused),
         By(cuts) => cut.is_some_and(|cut| cuts.contains(&cut)),
         Fails => ran.error.is_some(),
         Harmless => ran.error.is_none() || cut.is_some(),
@@ -257,7 +257,7 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// How long steps take of a session that does no harm, until it is stopped.
+/// Step times of a session that does no harm, until it is stopped.
 async fn live_beside(database: &mut Box<dyn Database>, stop: &CancellationToken, steps_max: usize) -> Vec<Duration> {
     let mut took = Vec::new();
     while !stop.is_cancelled() && took.len() < steps_max {

@@ -7,7 +7,7 @@ use palestra_sql::engine::sqlite::{Settings, SqliteEngine};
 use palestra_sql::engine::{Engine, Limits};
 use palestra_sql::judge::{JudgeError, Judgement, judge};
 use palestra_sql::library::Library;
-use palestra_sql::room::{Evidence, Input, Logged, Room, RoomOpening, Submitted, now_ms};
+use palestra_sql::session::{DatabaseSession, Evidence, Input, LoggedStep, SessionOpening, Submitted, now_ms};
 use palestra_sql::task::Task;
 use palestra_sql::template::Suite;
 use palestra_sql::value::Dialect;
@@ -176,7 +176,7 @@ const WAYS: &[(&str, &[&str], &[&str])] = &[
     ),
 ];
 
-/// Plays in a room, whatever becomes of the statements, and judges.
+/// Plays in a session, whatever becomes of the statements, and judges.
 async fn judged(
     engine: &Arc<dyn Engine>,
     suite: &Arc<Suite>,
@@ -184,15 +184,16 @@ async fn judged(
     statements: &[String],
 ) -> Result<Judgement, JudgeError> {
     let library: Arc<dyn Library> = suite.clone();
-    let opening = RoomOpening { seed: 7, limits: Limits::default(), from: None };
-    let mut room = Room::open(engine.clone(), library, Arc::new(task.clone()), opening).await.expect("a room");
+    let opening = SessionOpening { seed: 7, limits: Limits::default(), from: None };
+    let mut session =
+        DatabaseSession::open(engine.clone(), library, Arc::new(task.clone()), opening).await.expect("a session");
     for sql in statements {
-        let seen = room.act(Input::Call { tool: "query", arguments: &json!({"sql": sql}) }).await.expect("a step");
+        let seen = session.act(Input::Call { tool: "query", arguments: &json!({"sql": sql}) }).await.expect("a step");
         assert!(!seen.text.contains("root:"), "{sql}: {}", seen.text);
     }
-    room.act(Input::Call { tool: "submit", arguments: &json!({}) }).await.expect("a step");
-    let evidence = room.evidence();
-    room.close().await;
+    session.act(Input::Call { tool: "submit", arguments: &json!({}) }).await.expect("a step");
+    let evidence = session.evidence();
+    session.close().await;
     judge(&**engine, &**suite, task, 7, &evidence).await
 }
 
@@ -208,7 +209,7 @@ fn statements(task: &Task, dialect: Dialect, written: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_breaks_the_database_scores_nothing_and_is_told_why() {
+async fn breaking_the_database_scores_nothing_with_a_reason() {
     let suite = suite("migration");
     let task = suite.drawn("active-flag", "train", 0).expect("a task").task;
     let engines = Engines::start().await;
@@ -222,7 +223,7 @@ async fn who_breaks_the_database_scores_nothing_and_is_told_why() {
                 let failed = judgement.checks.iter().find(|check| !check.passed);
                 judgement.score() == 0.0 && failed.is_some_and(|check| check.evidence != json!({}))
             });
-            let told = match &result {
+            let reported = match &result {
                 Ok(judgement) => judgement
                     .checks
                     .iter()
@@ -231,9 +232,9 @@ async fn who_breaks_the_database_scores_nothing_and_is_told_why() {
                     .unwrap_or_default(),
                 Err(error) => error.to_string(),
             };
-            println!("{} on {}: {}", name, dialect.name(), told.chars().take(160).collect::<String>());
+            println!("{} on {}: {}", name, dialect.name(), reported.chars().take(160).collect::<String>());
             if !right {
-                faults.push(format!("{name} on {}: {told}", dialect.name()));
+                faults.push(format!("{name} on {}: {reported}", dialect.name()));
             }
         }
     }
@@ -243,7 +244,7 @@ async fn who_breaks_the_database_scores_nothing_and_is_told_why() {
 
 /// Evidence of an episode that solves the task.
 fn solved(task: &Task, dialect: Dialect) -> Json {
-    let steps = (1..).zip(solution(task, dialect)).map(|(seq, sql)| Logged {
+    let steps = (1..).zip(solution(task, dialect)).map(|(seq, sql)| LoggedStep {
         seq,
         sql,
         parameters: Vec::new(),
@@ -255,7 +256,7 @@ fn solved(task: &Task, dialect: Dialect) -> Json {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_engine_lacks_is_no_score() {
+async fn missing_engines_give_no_score() {
     let suite = suite("migration");
     let task = suite.drawn("active-flag", "train", 0).expect("a task").task;
     // A worker that is not there, and one that ends at once.

@@ -1,4 +1,4 @@
-//! What the tests stand on: engines, shipped environments, and episodes from the first look to the verdict.
+//! Setup of the tests: engines, shipped environments, and episodes from the first look to the verdict.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,10 +10,10 @@ use palestra_sql::engine::sqlite::{Settings, SqliteEngine};
 use palestra_sql::engine::{Access, Engine, Limits, Opening, StatementResult, Step};
 use palestra_sql::judge::judge;
 use palestra_sql::library::Library;
-use palestra_sql::room::{Evidence, Input, Logged, Room, RoomOpening, Submitted, now_ms};
 use palestra_sql::script;
+use palestra_sql::session::{DatabaseSession, Evidence, Input, LoggedStep, SessionOpening, Submitted, now_ms};
 use palestra_sql::task::{Data, Spoken, Submission, Task};
-use palestra_sql::template::{Drawn, Suite};
+use palestra_sql::template::{DrawnTask, Suite};
 use palestra_sql::value::{Dialect, Value};
 use serde_json::{Value as Json, json};
 
@@ -87,7 +87,7 @@ pub(crate) fn spoken(text: &Spoken, dialect: Dialect) -> &str {
     text.in_dialect(dialect).expect("both dialects")
 }
 
-/// What a task's solution hands in.
+/// Submission of a task's solution.
 pub(crate) fn handed_in(task: &Task, dialect: Dialect) -> Submitted {
     let text = task.solution_submission.as_ref().map(|text| spoken(text, dialect).to_owned());
     match (task.submission, text) {
@@ -107,7 +107,7 @@ pub(crate) fn arguments(submission: &Submitted) -> Json {
     }
 }
 
-/// Plays an episode in a room: statements, each of which succeeds, then what is handed in; and its score.
+/// Plays an episode in a session: statements, each of which succeeds, then what is handed in; and its score.
 pub(crate) async fn played(
     engine: &Arc<dyn Engine>,
     suite: &Arc<Suite>,
@@ -115,21 +115,22 @@ pub(crate) async fn played(
     statements: &[String],
     submission: &Json,
 ) -> f64 {
-    let opening = RoomOpening { seed: 7, limits: Limits::default(), from: None };
+    let opening = SessionOpening { seed: 7, limits: Limits::default(), from: None };
     let library: Arc<dyn Library> = suite.clone();
-    let mut room = Room::open(engine.clone(), library, Arc::new(task.clone()), opening).await.expect("a room");
+    let mut session =
+        DatabaseSession::open(engine.clone(), library, Arc::new(task.clone()), opening).await.expect("a session");
     for sql in statements {
-        let seen = room.act(Input::Call { tool: "query", arguments: &json!({"sql": sql}) }).await.expect("a step");
+        let seen = session.act(Input::Call { tool: "query", arguments: &json!({"sql": sql}) }).await.expect("a step");
         assert!(seen.data["error"].is_null(), "{}: {sql}\n{}", task.template, seen.text);
     }
-    let seen = room.act(Input::Call { tool: "submit", arguments: submission }).await.expect("a step");
+    let seen = session.act(Input::Call { tool: "submit", arguments: submission }).await.expect("a step");
     assert!(seen.terminated, "{}: {}", task.template, seen.text);
-    let evidence = room.evidence();
-    room.close().await;
+    let evidence = session.evidence();
+    session.close().await;
     judged(engine, suite, task, &evidence).await
 }
 
-/// The score of an episode of these statements, which a room would have kept like this.
+/// The score of an episode of these statements, which a session would have kept like this.
 pub(crate) async fn score(
     engine: &Arc<dyn Engine>,
     suite: &Arc<Suite>,
@@ -138,7 +139,7 @@ pub(crate) async fn score(
     submission: Option<Submitted>,
 ) -> f64 {
     let steps = (1..).zip(statements);
-    let step = |(seq, sql): (u64, &String)| Logged {
+    let step = |(seq, sql): (u64, &String)| LoggedStep {
         seq,
         sql: sql.clone(),
         parameters: Vec::new(),
@@ -161,19 +162,19 @@ async fn judged(engine: &Arc<dyn Engine>, suite: &Suite, task: &Task, evidence: 
 }
 
 /// Tasks of every template, all of a split and on one world, so that few databases are made.
-pub(crate) fn neighbours(suite: &Suite, split: &str) -> Vec<Drawn> {
+pub(crate) fn neighbours(suite: &Suite, split: &str) -> Vec<DrawnTask> {
     neighbours_of(suite, split, &templates(suite))
 }
 
 /// Tasks of these templates, all of a split and on one world.
-pub(crate) fn neighbours_of(suite: &Suite, split: &str, names: &[String]) -> Vec<Drawn> {
+pub(crate) fn neighbours_of(suite: &Suite, split: &str, names: &[String]) -> Vec<DrawnTask> {
     let draw = |name: &String, seed| suite.drawn(name, split, seed).expect("a task");
     let slow: Vec<&String> = names.iter().filter(|name| SLOW_TO_DRAW.contains(&name.as_str())).collect();
     let choosing = if slow.is_empty() { vec![&names[0]] } else { slow };
-    let mut drawn: BTreeMap<&String, Vec<Drawn>> = BTreeMap::new();
+    let mut drawn: BTreeMap<&String, Vec<DrawnTask>> = BTreeMap::new();
     let world = (0..SEEDS_MAX).find_map(|seed| {
         choosing.iter().for_each(|name| drawn.entry(name).or_default().push(draw(name, seed)));
-        let has = |tasks: &[Drawn], data: &Data| tasks.iter().any(|one| one.task.data == *data);
+        let has = |tasks: &[DrawnTask], data: &Data| tasks.iter().any(|one| one.task.data == *data);
         let mut worlds = drawn[choosing[0]].iter().map(|one| &one.task.data);
         worlds.find(|data| drawn.values().all(|tasks| has(tasks, data))).cloned()
     });
@@ -186,7 +187,7 @@ pub(crate) fn neighbours_of(suite: &Suite, split: &str, names: &[String]) -> Vec
     names.iter().map(on_it).collect()
 }
 
-/// What queries give on data as it was made.
+/// Results of queries on the initial data.
 pub(crate) async fn ask(
     engine: &Arc<dyn Engine>,
     suite: &Suite,

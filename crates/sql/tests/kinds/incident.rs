@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use palestra_sql::room::Submitted;
+use palestra_sql::session::Submitted;
 use palestra_sql::task::{Check, Data, Task};
-use palestra_sql::template::Drawn;
+use palestra_sql::template::DrawnTask;
 use palestra_sql::world;
 
 use crate::ground::{Engines, arguments, ask, handed_in, neighbours, played, score, spoken, suite, templates, words};
@@ -40,7 +40,7 @@ async fn the_answer_counts_and_others_do_not() {
     let suite = suite("incident");
     let engines = Engines::start().await;
     for engine in &engines.all {
-        for Drawn { task, .. } in neighbours(&suite, "train") {
+        for DrawnTask { task, .. } in neighbours(&suite, "train") {
             let template = &task.template;
             let right = handed_in(&task, engine.dialect());
             if template == "tunnel-remote" {

@@ -1,4 +1,4 @@
-//! Migrations, tuning and incidents as they are shipped: played in rooms and judged, on every engine that is here.
+//! Migrations, tuning and incidents as they are shipped: played in sessions and judged, on every engine that is here.
 
 #![expect(
     clippy::print_stdout,

@@ -1,8 +1,8 @@
 //! Migrations: the reference and nothing less than it is right, on data that nobody saw.
 
-use palestra_sql::room::Submitted;
+use palestra_sql::session::Submitted;
 use palestra_sql::task::Task;
-use palestra_sql::template::Drawn;
+use palestra_sql::template::DrawnTask;
 use palestra_sql::value::Dialect;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn the_reference_is_right_in_every_split() {
             if split == "test" && !thorough(engine.dialect()) {
                 continue;
             }
-            for Drawn { task, .. } in neighbours(&suite, split) {
+            for DrawnTask { task, .. } in neighbours(&suite, split) {
                 let statements = solution(&task, dialect);
                 let scored = match split {
                     "train" => played(engine, &suite, &task, &statements, &json!({})).await,
@@ -44,7 +44,7 @@ async fn half_a_migration_is_none() {
         let name = engine.dialect().name();
         let tasks =
             neighbours(&suite, "train").into_iter().take(if thorough(engine.dialect()) { usize::MAX } else { 4 });
-        for (place, Drawn { task, .. }) in tasks.enumerate() {
+        for (place, DrawnTask { task, .. }) in tasks.enumerate() {
             let mut statements = solution(&task, engine.dialect());
             let last = statements.len() - 1;
             // A few templates stand for all where the same is tried on each.
@@ -66,9 +66,9 @@ async fn half_a_migration_is_none() {
     engines.stop().await;
 }
 
-/// Who reads the data and writes the outcome down in place of a rule is found out by the other data.
+/// A solution that writes down the outcome in place of a rule is found out by the other data.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_read_off_is_wrong_on_other_data() {
+async fn copied_outcomes_are_wrong_on_other_data() {
     let suite = suite("migration");
     let engines = Engines::start().await;
     for engine in &engines.all {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use palestra_sql::engine::Engine;
-use palestra_sql::room::Submitted;
+use palestra_sql::session::Submitted;
 use palestra_sql::task::{Check, Spoken, Submission, Task};
-use palestra_sql::template::{Drawn, Suite};
+use palestra_sql::template::{DrawnTask, Suite};
 use palestra_sql::value::Dialect;
 
 use crate::form::{everything, thorough};
@@ -28,7 +28,7 @@ async fn solutions_fit_the_budget_and_what_is_untouched_does_not() {
             if split == "test" && !thorough(engine.dialect()) {
                 continue;
             }
-            for (place, Drawn { task, wrong, .. }) in tasks.iter().enumerate() {
+            for (place, DrawnTask { task, wrong, .. }) in tasks.iter().enumerate() {
                 if split == "test" && !everything() && !place.is_multiple_of(PART) {
                     continue;
                 }
@@ -62,7 +62,7 @@ async fn fits(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, task: &Task, split: 
     assert_eq!(scored, 0.0, "{} untouched on {}", task.template, dialect.name());
 }
 
-/// What the template calls wrong: queries that come close to the budget.
+/// Near misses of the template: queries that come close to the budget.
 async fn falls_short(engine: &Arc<dyn Engine>, suite: &Arc<Suite>, task: &Task, wrong: &[Spoken]) {
     for text in wrong {
         let sql = spoken(text, engine.dialect()).to_owned();
@@ -80,7 +80,7 @@ fn slow(task: &Task, dialect: Dialect) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_misses_the_budget_or_changes_the_result_is_refused() {
+async fn missed_budgets_and_changed_results_are_refused() {
     let suite = suite("tuning");
     let engines = Engines::start().await;
     let names: Vec<String> = templates(&suite).into_iter().filter(|name| is_misused(name)).collect();

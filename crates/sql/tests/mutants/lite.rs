@@ -63,7 +63,7 @@ fn value(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// Whether two results are the same, as a judge finds them; in order where the reference orders.
+/// True if two results are the same, as a judge finds them; in order where the reference orders.
 pub(crate) fn same(left: &Result<Rows, String>, right: &Result<Rows, String>, ordered: bool) -> bool {
     let (Ok(left), Ok(right)) = (left, right) else {
         return left.is_err() && right.is_err();

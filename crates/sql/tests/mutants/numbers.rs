@@ -1,11 +1,11 @@
-//! How many wrong queries are found out on real questions, by the first database and at most two others.
+//! Count of wrong queries that are found out on real questions, by the first database and at most two others.
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use palestra_sql::counterexample::{Oracle, Search, search};
 use palestra_sql::dataset::Dataset;
 use palestra_sql::mutate::{Kind, hard_coded, mutants};
-use palestra_sql::second::{Oracle, Search, search};
 use palestra_sql::value::Dialect;
 
 use crate::lite::{Lite, Rows, same};
@@ -56,13 +56,13 @@ async fn nearly_all_mutants_that_mean_something_else_are_rejected() {
             (0..WITNESSES).map(|seed| Lite::new(&random::database(dataset, &constants, seed))).collect();
         let first = Lite::new(dataset);
         let others: Vec<Lite> = found.datasets.iter().map(Lite::new).collect();
-        for (reference, told) in queries.iter().zip(&found.told) {
+        for (reference, reported) in queries.iter().zip(&found.stats) {
             references += 1;
-            unsteady += usize::from(!told.steady);
+            unsteady += usize::from(!reported.deterministic);
             let ordered = reference.to_lowercase().contains("order by");
             let judges: Vec<&Lite> =
-                std::iter::once(&first).chain(told.others.iter().map(|place| &others[*place])).collect();
-            assert!(told.others.len() <= 2);
+                std::iter::once(&first).chain(reported.others.iter().map(|place| &others[*place])).collect();
+            assert!(reported.others.len() <= 2);
             let right: Vec<_> = judges.iter().map(|judge| judge.rows(reference)).collect();
             empty += usize::from(right[1..].iter().all(|rows| rows.as_ref().is_ok_and(Vec::is_empty)));
             let known = right[0].as_ref().expect("the reference's rows");

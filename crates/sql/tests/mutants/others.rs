@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use palestra_sql::counterexample::{Search, make, search};
 use palestra_sql::dataset::{Dataset, Table};
-use palestra_sql::second::{Search, make, search};
 use palestra_sql::value::Value;
 
 use crate::lite::{Lite, Rows};
@@ -11,7 +11,7 @@ use crate::numbers::InProcess;
 use crate::slips::shop;
 use crate::spider::spider;
 
-/// What in a dataset breaks its own keys, references or NOT NULLs.
+/// Violations of a dataset's own keys, references or NOT NULLs.
 fn broken(dataset: &Dataset) -> Vec<String> {
     let place = |table: &Table, name: &str| {
         table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)).expect("a column")
@@ -118,10 +118,14 @@ fn rows_lie_on_both_sides_of_each_constant() {
 async fn a_reference_that_fails_has_no_others() {
     let references = ["SELECT nothing FROM nowhere", "SELECT name FROM customers WHERE city = 'Oslo'"];
     let found = search(&shop(), &references, Search::default(), &InProcess).await.expect("others");
-    assert_eq!(found.told[0].others, [0_usize; 0]);
-    assert_eq!(found.told[1].others.len(), 2);
-    assert!(found.told[1].steady && found.told[1].rejected > 0 && found.told[1].rejected <= found.told[1].mutants);
-    assert!(found.told[1].others.iter().all(|place| *place < found.datasets.len()));
+    assert_eq!(found.stats[0].others, [0_usize; 0]);
+    assert_eq!(found.stats[1].others.len(), 2);
+    assert!(
+        found.stats[1].deterministic
+            && found.stats[1].rejected > 0
+            && found.stats[1].rejected <= found.stats[1].mutants
+    );
+    assert!(found.stats[1].others.iter().all(|place| *place < found.datasets.len()));
 }
 
 #[tokio::test]
@@ -131,5 +135,5 @@ async fn where_an_order_leaves_ties_open_databases_without_ties_are_chosen() {
         "SELECT id FROM orders ORDER BY total_cents DESC, id",
     ];
     let found = search(&shop(), &references, Search::default(), &InProcess).await.expect("others");
-    assert!(found.told.iter().all(|told| told.steady), "{:?}", found.told);
+    assert!(found.stats.iter().all(|reported| reported.deterministic), "{:?}", found.stats);
 }

@@ -1,4 +1,4 @@
-//! What slips there are, and that each is a query.
+//! Tests that every kind of slip occurs, and that each is a query.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ fn a_condition_that_is_connected_otherwise_keeps_its_place() {
 }
 
 #[test]
-fn what_is_no_query_has_no_mutants() {
+fn statements_that_are_no_queries_have_no_mutants() {
     for sql in ["", "SELECT", "DELETE FROM orders", "SELECT 1; SELECT 2", "PRAGMA user_version"] {
         assert_eq!(mutants(sql, Dialect::Sqlite, &shop()), [], "{sql}");
     }

@@ -111,7 +111,7 @@ fn read(script: &str) -> Dataset {
     Dataset { tables, ..Dataset::default() }
 }
 
-/// Whether a reference holds and refers to a key.
+/// True if a reference holds and refers to a key.
 fn holds(whole: &Dataset, columns: &[Column], rows: &[Vec<Value>], key: &ForeignKey) -> bool {
     let Some(parent) = whole.tables.iter().find(|table| table.name.eq_ignore_ascii_case(&key.table)) else {
         return false;

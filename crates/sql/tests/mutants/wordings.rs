@@ -110,7 +110,7 @@ fn rewrites_give_the_same_on_databases_at_random() {
 }
 
 #[test]
-fn what_a_key_or_not_null_would_have_to_promise_is_not_done_without() {
+fn rewrites_that_need_a_key_or_not_null_are_not_made_without() {
     // The city may be NULL, where NOT IN and NOT EXISTS part ways.
     assert!(!kinds("SELECT name FROM customers WHERE city NOT IN (SELECT status FROM orders)").contains(&Kind::Exists));
     // Counting a column that may be NULL is not counting rows.
@@ -154,8 +154,9 @@ async fn rewrites_of_real_queries_are_accepted() {
     let (mut counts, mut failures, mut references) = (BTreeMap::<Kind, usize>::new(), Vec::new(), 0);
     for database in &databases {
         let texts: Vec<&str> = database.references.iter().map(String::as_str).collect();
-        let how = palestra_sql::second::Search { mutants: 12, candidates: 6, ..Default::default() };
-        let found = palestra_sql::second::search(&database.dataset, &texts, how, &InProcess).await.expect("others");
+        let how = palestra_sql::counterexample::Search { mutants: 12, candidates: 6, ..Default::default() };
+        let found =
+            palestra_sql::counterexample::search(&database.dataset, &texts, how, &InProcess).await.expect("others");
         let mut judges = vec![Lite::new(&database.dataset)];
         judges.extend(found.datasets.iter().map(Lite::new));
         judges.extend(engines(&database.dataset, &database.references, 12));

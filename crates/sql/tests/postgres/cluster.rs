@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use palestra_sql::engine::postgres::{Cluster, PostgresEngine, Settings};
-use palestra_sql::engine::{Access, Database, Engine, EngineError, Limits, Opening, Ran, Step};
+use palestra_sql::engine::{Access, Database, Engine, EngineError, Limits, Opening, Step, StepResult};
 use palestra_sql::source::Source;
 use palestra_sql::value::Value;
 
-/// What the tests play with.
+/// Schema that the tests play with.
 pub(crate) const SHOP: &str = "
     CREATE TABLE people (id bigint PRIMARY KEY, name text NOT NULL, age int CHECK (age >= 0));
     CREATE TABLE orders (id bigserial PRIMARY KEY, person bigint NOT NULL REFERENCES people (id) DEFERRABLE INITIALLY DEFERRED,
@@ -22,12 +22,12 @@ pub(crate) const SHOP: &str = "
 ";
 
 /// An engine in a folder of its own; both are gone when it is dropped.
-pub(crate) struct Bench {
+pub(crate) struct TestCluster {
     pub(crate) engine: PostgresEngine,
     folder: tempfile::TempDir,
 }
 
-impl Bench {
+impl TestCluster {
     /// `None`, said aloud, where PostgreSQL is not installed.
     pub(crate) async fn new(warm: usize) -> Option<Self> {
         let folder = tempfile::Builder::new().prefix("palestra-pg-").tempdir_in("/tmp").expect("a folder");
@@ -47,7 +47,7 @@ impl Bench {
         self.folder.path()
     }
 
-    /// How others than the engine reach the cluster.
+    /// URL by which others than the engine reach the cluster.
     pub(crate) fn url(&self, user: &str, database: &str) -> String {
         format!("host={} user={user} dbname={database}", self.folder.path().join("pg").display())
     }
@@ -90,11 +90,11 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    pub(crate) async fn step(&mut self, sql: &str) -> Ran {
+    pub(crate) async fn step(&mut self, sql: &str) -> StepResult {
         self.with(sql, &[]).await
     }
 
-    pub(crate) async fn with(&mut self, sql: &str, parameters: &[Value]) -> Ran {
+    pub(crate) async fn with(&mut self, sql: &str, parameters: &[Value]) -> StepResult {
         self.seq += 1;
         let now_ms = 1_750_000_000_000 + i64::try_from(self.seq).expect("small") * 60_000;
         self.database.run(&Step { seq: self.seq, sql, parameters, now_ms }).await.expect("a live database")

@@ -10,7 +10,7 @@ use palestra_sql::engine::postgres::{Cluster, PostgresEngine, Settings};
 use palestra_sql::engine::{Access, Engine, EngineError, Limits, Opening, Step};
 use palestra_sql::source::Source;
 
-use crate::cluster::{Bench, SHOP, settings};
+use crate::cluster::{SHOP, TestCluster, settings};
 
 /// Where the process that is to be killed finds what it holds: a URL, or a folder for a private cluster.
 const HELD: &str = "PALESTRA_TEST_HELD";
@@ -61,21 +61,21 @@ fn kill(mut child: Child) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_leaves_nothing_in_a_named_cluster() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let url = bench.url("palestra", "postgres");
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let url = cluster.url("palestra", "postgres");
     let child = hold(&url);
     // What the cluster was told before the kill it goes on with, so that the place kept ready has to be there first.
     let began = Instant::now();
-    while bench.left("crash").await.len() < 11 {
+    while cluster.left("crash").await.len() < 11 {
         assert!(began.elapsed() < Duration::from_secs(20), "groups, base, template, and two for each of three places");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     kill(child);
     let engine = PostgresEngine::connect(of(&url)).await.expect("an engine");
     let base: Vec<String> = ["base", "define", "read", "write"].map(|name| format!("palestra_crash_{name}")).into();
-    assert_eq!(bench.left("crash").await, base);
+    assert_eq!(cluster.left("crash").await, base);
     engine.close().await;
-    assert_eq!(bench.left("crash").await, [""; 0]);
+    assert_eq!(cluster.left("crash").await, [""; 0]);
 }
 
 /// Process numbers of the connections that wait to make a database of the node `crash`.
@@ -124,8 +124,8 @@ async fn what_a_cluster_still_makes_for_a_killed_process_is_not_left_behind() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_private_cluster_ends_with_its_process() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let folder = bench.folder().join("killed");
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let folder = cluster.folder().join("killed");
     let held = format!("folder={}", folder.display());
     let child = hold(&held);
     let status = fs::read_to_string(folder.join("data/postmaster.pid")).expect("a running server");
@@ -143,10 +143,10 @@ async fn a_private_cluster_ends_with_its_process() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_private_cluster_that_was_killed_is_started_again() {
-    let Some(bench) = Bench::new(1).await else { return };
-    let mut before = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(1).await else { return };
+    let mut before = cluster.open(Access::Write).await;
     before.commands("DELETE FROM orders").await;
-    let folder = bench.folder().join("pg");
+    let folder = cluster.folder().join("pg");
     let status = fs::read_to_string(folder.join("data/postmaster.pid")).expect("a running server");
     let process = status.lines().next().expect("its number").to_owned();
     let number = nix::unistd::Pid::from_raw(process.parse().expect("a number"));
@@ -155,37 +155,37 @@ async fn a_private_cluster_that_was_killed_is_started_again() {
     while std::path::Path::new("/proc").join(&process).exists() {
         tokio::task::yield_now().await;
     }
-    let mut after = bench.open(Access::Write).await;
+    let mut after = cluster.open(Access::Write).await;
     assert_eq!(after.value("SELECT count(*) FROM orders").await, "3");
     let step = Step { seq: 9, sql: "SELECT 1", parameters: &[], now_ms: 0 };
     assert!(matches!(before.database.run(&step).await, Err(EngineError::Lost(_))), "its place went with the server");
     drop(before);
     assert_eq!(after.value("SELECT 1").await, "1", "what is left of the first server does not touch the second");
     drop(after);
-    bench.engine.close().await;
+    cluster.engine.close().await;
     assert!(!folder.exists());
     let source = Arc::new(Source::script(SHOP));
     let opening = Opening { access: Access::Write, limits: Limits::default(), seed: 1 };
-    assert!(bench.engine.open(&source, &opening).await.is_err(), "it was closed");
+    assert!(cluster.engine.open(&source, &opening).await.is_err(), "it was closed");
     assert!(!folder.exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn warm_databases_whose_connections_broke_are_made_anew() {
-    let Some(bench) = Bench::new(2).await else { return };
+    let Some(cluster) = TestCluster::new(2).await else { return };
     let source = Arc::new(Source::script(SHOP));
-    drop(bench.open(Access::Write).await);
+    drop(cluster.open(Access::Write).await);
     let began = Instant::now();
-    while bench.engine.ready(&source, Access::Write) < 2 {
+    while cluster.engine.ready(&source, Access::Write) < 2 {
         assert!(began.elapsed() < Duration::from_secs(60), "nothing becomes warm");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let others = "FROM pg_stat_activity WHERE datname LIKE 'palestra\\_test\\_s\\_%'";
-    bench.ask(&format!("SELECT pg_terminate_backend(pid) {others}")).await;
-    assert_eq!(bench.open(Access::Write).await.value("SELECT count(*) FROM orders").await, "3");
+    cluster.ask(&format!("SELECT pg_terminate_backend(pid) {others}")).await;
+    assert_eq!(cluster.open(Access::Write).await.value("SELECT count(*) FROM orders").await, "3");
 }
 
-/// Whether a process is there and serves this folder.
+/// True if a process is there and serves this folder.
 fn runs(process: &str, folder: &str) -> bool {
     fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|words| String::from_utf8_lossy(&words).contains(folder))
 }

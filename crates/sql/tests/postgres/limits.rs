@@ -1,17 +1,17 @@
-//! What sessions may take of the server, and that they leave nothing.
+//! Tests of server resources that sessions may take, and that they leave nothing.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use palestra_sql::engine::{Access, Cut, EngineError, Limits, Step};
+use palestra_sql::engine::{Access, CutReason, EngineError, Limits, Step};
 use tokio_postgres::NoTls;
 
-use crate::cluster::{Bench, SHOP};
+use crate::cluster::{SHOP, TestCluster};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn results_are_cut_by_rows_and_bytes() {
-    let Some(bench) = Bench::new(0).await else { return };
+    let Some(cluster) = TestCluster::new(0).await else { return };
     let limits = Limits { rows_max: 10, bytes_max: 1000, ..Limits::default() };
-    let mut player = bench.open_on("CREATE TABLE t (a int)", Access::Write, limits).await;
+    let mut player = cluster.open_on("CREATE TABLE t (a int)", Access::Write, limits).await;
     let ran = player.step("SELECT generate_series(1, 10)").await;
     assert_eq!((ran.results[0].rows.len(), ran.results[0].truncated), (10, false));
     let ran = player.step("SELECT generate_series(1, 11)").await;
@@ -22,26 +22,26 @@ async fn results_are_cut_by_rows_and_bytes() {
     let result = &ran.results[0];
     assert_eq!((result.rows.len(), result.truncated, &*result.command), (10, true, "INSERT 0 50"));
     let error = player.step("SELECT repeat('x', 100000000)").await.error.expect("too large");
-    assert_eq!(error.cut, Some(Cut::Size), "{error:?}");
+    assert_eq!(error.cut, Some(CutReason::Size), "{error:?}");
     assert_eq!(player.value("SELECT count(*) FROM t").await, "50");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn statements_end_after_their_time() {
-    let Some(bench) = Bench::new(0).await else { return };
+    let Some(cluster) = TestCluster::new(0).await else { return };
     let limits = Limits { statement_ms: 200, ..Limits::default() };
-    let mut player = bench.open_on("CREATE TABLE t (a int)", Access::Write, limits).await;
+    let mut player = cluster.open_on("CREATE TABLE t (a int)", Access::Write, limits).await;
     let error = player.step("SELECT count(*) FROM generate_series(1, 1000000000)").await.error.expect("too long");
-    assert_eq!(error.cut, Some(Cut::Time), "{error:?}");
+    assert_eq!(error.cut, Some(CutReason::Time), "{error:?}");
     assert_eq!(player.value("SELECT 1").await, "1");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_statement_that_goes_on_when_it_is_told_to_end_is_never_run_again() {
-    let Some(bench) = Bench::new(0).await else { return };
+    let Some(cluster) = TestCluster::new(0).await else { return };
     let limits = Limits { statement_ms: 200, ..Limits::default() };
-    let mut player = bench.open_on(SHOP, Access::Write, limits).await;
-    let own = bench.ask("SELECT pid FROM pg_stat_activity WHERE datname LIKE 'palestra\\_test\\_s\\_%'").await;
+    let mut player = cluster.open_on(SHOP, Access::Write, limits).await;
+    let own = cluster.ask("SELECT pid FROM pg_stat_activity WHERE datname LIKE 'palestra\\_test\\_s\\_%'").await;
     let [process] = own.as_slice() else { panic!("{own:?}") };
     let process = Pid::from_raw(process.parse().expect("a number"));
     // A process that stands still ends nothing.
@@ -53,8 +53,8 @@ async fn a_statement_that_goes_on_when_it_is_told_to_end_is_never_run_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_that_quote_what_is_long_are_cut() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Read).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Read).await;
     let error = player.step("SELECT repeat('x', 20000000)::int").await.error.expect("no number");
     assert_eq!((&*error.code, error.cut), ("22P02", None));
     assert!(error.message.len() < 9_000, "{} bytes", error.message.len());
@@ -64,8 +64,8 @@ async fn errors_that_quote_what_is_long_are_cut() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schema_that_is_too_large_is_an_error_and_the_session_goes_on() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     player.commands("INSERT INTO people VALUES (4, 'x', 1)").await;
     // Each column has its default in the schema.
     let default = "x".repeat(100_000);
@@ -73,7 +73,7 @@ async fn a_schema_that_is_too_large_is_an_error_and_the_session_goes_on() {
         player.commands(&format!("CREATE TABLE t{number} (a text DEFAULT '{default}')")).await;
     }
     let error = player.database.schema().await.expect_err("five million characters");
-    assert!(matches!(&error, EngineError::Cut(error) if error.cut == Some(Cut::Refused)), "{error:?}");
+    assert!(matches!(&error, EngineError::Cut(error) if error.cut == Some(CutReason::Refused)), "{error:?}");
     assert_eq!(player.value("SELECT count(*) FROM people").await, "4");
     assert!(player.database.rewind(1).await.expect("alive"));
     assert_eq!(player.database.schema().await.expect("it fits again").tables.len(), 3);
@@ -81,17 +81,18 @@ async fn a_schema_that_is_too_large_is_an_error_and_the_session_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_at_the_schema_that_takes_too_long_is_an_error_and_the_session_goes_on() {
-    let Some(bench) = Bench::new(0).await else { return };
+    let Some(cluster) = TestCluster::new(0).await else { return };
     let limits = Limits { statement_ms: 3_000, ..Limits::default() };
-    let mut player = bench.open_on(SHOP, Access::Define, limits).await;
-    let names = bench.ask("SELECT datname FROM pg_database WHERE datname LIKE 'palestra\\_test\\_s\\_%'").await;
+    let mut player = cluster.open_on(SHOP, Access::Define, limits).await;
+    let names = cluster.ask("SELECT datname FROM pg_database WHERE datname LIKE 'palestra\\_test\\_s\\_%'").await;
     let [name] = names.as_slice() else { panic!("{names:?}") };
     // A view cannot be written down while somebody holds its table, however fast the machine is.
-    let (holder, connection) = tokio_postgres::connect(&bench.url("palestra", name), NoTls).await.expect("our server");
+    let (holder, connection) =
+        tokio_postgres::connect(&cluster.url("palestra", name), NoTls).await.expect("our server");
     let look = async {
         holder.batch_execute("BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE").await.expect("nobody else holds it");
         let error = player.database.schema().await.expect_err("too long");
-        assert!(matches!(&error, EngineError::Cut(error) if error.cut == Some(Cut::Time)), "{error:?}");
+        assert!(matches!(&error, EngineError::Cut(error) if error.cut == Some(CutReason::Time)), "{error:?}");
         assert_eq!(player.value("SELECT 1").await, "1");
         drop(holder);
     };

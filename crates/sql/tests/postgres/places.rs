@@ -8,7 +8,7 @@ use palestra_sql::engine::postgres::{Cluster, PostgresEngine, Settings};
 use palestra_sql::engine::{Access, Engine, EngineError, Limits, Opening};
 use palestra_sql::source::Source;
 
-use crate::cluster::{Bench, Player, SHOP, settings};
+use crate::cluster::{Player, SHOP, TestCluster, settings};
 
 /// Waits for something that happens in the background.
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
@@ -25,11 +25,11 @@ fn opening() -> Opening {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_sessions_play_at_once_and_leave_nothing() {
-    let Some(bench) = Bench::new(2).await else { return };
+    let Some(cluster) = TestCluster::new(2).await else { return };
     let source = Arc::new(Source::script(SHOP));
     let sessions =
-        join_all((0..100).map(|_| async { bench.engine.open(&source, &opening()).await.expect("a database") })).await;
-    assert_eq!(bench.engine.open_sessions(), 100);
+        join_all((0..100).map(|_| async { cluster.engine.open(&source, &opening()).await.expect("a database") })).await;
+    assert_eq!(cluster.engine.open_sessions(), 100);
     let mut players: Vec<Player> = sessions.into_iter().map(|database| Player { database, seq: 0 }).collect();
     let play = players.iter_mut().enumerate().map(async |(number, player)| {
         player.commands(&format!("INSERT INTO people VALUES ({}, 'guest', 1)", 100 + number)).await;
@@ -41,10 +41,10 @@ async fn a_hundred_sessions_play_at_once_and_leave_nothing() {
         assert_eq!(rows, [[(100 + number).to_string()]], "each sees its own");
     }
     drop(players);
-    assert_eq!(bench.engine.open_sessions(), 0);
+    assert_eq!(cluster.engine.open_sessions(), 0);
     until("the removal of sessions", async || {
-        let warm = bench.engine.ready(&source, Access::Write);
-        let left = bench.left("test").await;
+        let warm = cluster.engine.ready(&source, Access::Write);
+        let left = cluster.left("test").await;
         // The base, the template, three groups, and a database and a role for each warm place.
         warm == 2 && left.len() == 5 + 2 * warm
     })
@@ -53,8 +53,8 @@ async fn a_hundred_sessions_play_at_once_and_leave_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_bounded_and_templates_make_way() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let cluster = Cluster::Url(bench.url("palestra", "postgres"));
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let cluster = Cluster::Url(cluster.url("palestra", "postgres"));
     let settings = Settings { cluster, node: "small".to_owned(), warm: 0, sessions_max: 2, templates_max: 2 };
     let engine = PostgresEngine::connect(settings.clone()).await.expect("an engine");
     let sources: Vec<_> =
@@ -70,7 +70,7 @@ async fn sessions_are_bounded_and_templates_make_way() {
         let number = sources.iter().position(|known| known == source).expect("one of them");
         assert_eq!(player.value("SELECT a FROM t").await, number.to_string());
     }
-    let templates = bench.left("small").await.into_iter().filter(|name| name.contains("_t_")).count();
+    let templates = cluster.left("small").await.into_iter().filter(|name| name.contains("_t_")).count();
     assert_eq!(templates, 2);
     let broken = Arc::new(Source::script("CREATE TABLE a (b int); INSERT INTO a VALUES ('x')"));
     let error = engine.prepare(&broken).await.expect_err("no number");
@@ -79,16 +79,16 @@ async fn sessions_are_bounded_and_templates_make_way() {
         "{error}"
     );
     engine.close().await;
-    assert_eq!(bench.left("small").await, [""; 0]);
+    assert_eq!(cluster.left("small").await, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_named_cluster_needs_no_superuser_but_rights() {
-    let Some(bench) = Bench::new(0).await else { return };
+    let Some(cluster) = TestCluster::new(0).await else { return };
     // The bench's own cluster is closed to everybody else; the owner of a named one lets the role in.
-    bench.ask("CREATE ROLE plain LOGIN; GRANT CONNECT ON DATABASE postgres TO plain").await;
+    cluster.ask("CREATE ROLE plain LOGIN; GRANT CONNECT ON DATABASE postgres TO plain").await;
     let settings = |user: &str| Settings {
-        cluster: Cluster::Url(bench.url(user, "postgres")),
+        cluster: Cluster::Url(cluster.url(user, "postgres")),
         node: "named".to_owned(),
         warm: 1,
         sessions_max: 10,
@@ -96,8 +96,8 @@ async fn a_named_cluster_needs_no_superuser_but_rights() {
     };
     let refused = PostgresEngine::connect(settings("plain")).await.err().expect("no rights");
     assert!(refused.to_string().contains("CREATEDB"), "{refused}");
-    bench.ask("ALTER ROLE plain CREATEDB CREATEROLE").await;
-    bench.ask("CREATE DATABASE palestra_other").await;
+    cluster.ask("ALTER ROLE plain CREATEDB CREATEROLE").await;
+    cluster.ask("CREATE DATABASE palestra_other").await;
     let engine = PostgresEngine::connect(settings("plain")).await.expect("an engine");
     let source = Arc::new(Source::script(SHOP));
     for access in [Access::Read, Access::Write, Access::Define] {
@@ -109,12 +109,12 @@ async fn a_named_cluster_needs_no_superuser_but_rights() {
         assert_eq!(player.fails("SELECT pg_advisory_lock(1)").await.0, "42501");
     }
     engine.close().await;
-    assert_eq!(bench.left("named").await, [""; 0]);
-    assert_eq!(bench.ask("SELECT datname FROM pg_database WHERE datname = 'palestra_other'").await.len(), 1);
+    assert_eq!(cluster.left("named").await, [""; 0]);
+    assert_eq!(cluster.ask("SELECT datname FROM pg_database WHERE datname = 'palestra_other'").await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_is_said() {
+async fn missing_requirements_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = |url: &str| Settings { cluster: Cluster::Url(url.to_owned()), ..settings(folder.path(), 0) };
     let error =

@@ -2,12 +2,12 @@
 
 use palestra_sql::engine::Access;
 
-use crate::cluster::Bench;
+use crate::cluster::TestCluster;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_earlier_step_can_be_returned_to() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     let count = "SELECT count(*) FROM people";
     player.commands("INSERT INTO people VALUES (4, 'x', 1)").await;
     player.commands("CREATE TABLE extra (a serial, b int)").await;
@@ -23,9 +23,9 @@ async fn every_earlier_step_can_be_returned_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_sequences_gave_cannot_be_returned_behind_in_place() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+async fn drawn_sequence_values_cannot_be_rewound_in_place() {
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     assert_eq!(player.fails("SELECT currval('orders_id_seq')").await.0, "55000");
     let insert = "INSERT INTO orders (person, cents) VALUES (1, 1)";
     player.commands(insert).await;
@@ -43,22 +43,22 @@ async fn what_sequences_gave_cannot_be_returned_behind_in_place() {
         ("DROP TABLE orders CASCADE", false),
     ];
     for (sql, unchanged) in drawing {
-        let mut player = bench.open(Access::Define).await;
+        let mut player = cluster.open(Access::Define).await;
         assert_eq!(player.value("SELECT nextval('orders_id_seq')").await, "4");
         player.commands(sql).await;
         assert_eq!(player.database.rewind(1).await.expect("alive"), unchanged, "{sql}");
     }
-    let mut player = bench.open(Access::Define).await;
+    let mut player = cluster.open(Access::Define).await;
     player.commands("SELECT setval('orders_id_seq', 3)").await;
     assert!(!player.database.rewind(0).await.expect("alive"), "it is where it was, and `currval` was not known");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_number_of_sequences_is_looked_after() {
-    let Some(bench) = Bench::new(0).await else { return };
+    let Some(cluster) = TestCluster::new(0).await else { return };
     let script = "CREATE TABLE t (a int); \
                   DO $$ BEGIN FOR i IN 1..2000 LOOP EXECUTE format('CREATE SEQUENCE s%s', i); END LOOP; END $$";
-    let mut player = bench.open_on(script, Access::Write, Default::default()).await;
+    let mut player = cluster.open_on(script, Access::Write, Default::default()).await;
     player.commands("INSERT INTO t VALUES (1)").await;
     player.commands("SELECT nextval('s1999')").await;
     assert!(!player.database.rewind(1).await.expect("alive"));
@@ -68,9 +68,9 @@ async fn any_number_of_sequences_is_looked_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_writes_to_temporary_objects_is_not_pure() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+async fn writes_to_temporary_objects_are_not_pure() {
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     assert!(player.step("SELECT * FROM people").await.pure);
     player.commands("CREATE TEMP SEQUENCE s").await;
     player.commands("CREATE TEMP VIEW v AS SELECT nextval('s') AS a").await;
@@ -92,8 +92,8 @@ async fn what_writes_to_temporary_objects_is_not_pure() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_are_returned_into() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     player.commands("BEGIN; SAVEPOINT a; INSERT INTO people VALUES (4, 'x', 1)").await;
     player.commands("COMMIT").await;
     player.commands("DELETE FROM orders").await;
@@ -114,9 +114,9 @@ async fn blocks_are_returned_into() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_in_a_transaction_ends_the_marks_before_it() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+async fn statements_outside_transactions_end_the_marks_before_them() {
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     player.commands("INSERT INTO people VALUES (4, 'x', 1)").await;
     assert_eq!(player.commands("VACUUM people").await, ["VACUUM"]);
     assert_eq!(player.commands("CREATE INDEX CONCURRENTLY ages ON people (age)").await, ["CREATE INDEX"]);
@@ -132,8 +132,8 @@ async fn what_cannot_be_in_a_transaction_ends_the_marks_before_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_moves_nothing() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     player.commands("DELETE FROM orders WHERE id = 1").await;
     for _ in 0..3 {
         assert!(player.step("SELECT * FROM orders").await.pure);

@@ -1,14 +1,14 @@
 //! Statements, values, errors, plans and schemas as PostgreSQL gives them.
 
-use palestra_sql::engine::{Access, Cut, PlanKind};
+use palestra_sql::engine::{Access, CutReason, PlanKind};
 use palestra_sql::value::Value;
 
-use crate::cluster::Bench;
+use crate::cluster::TestCluster;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn results_have_types_tags_and_counts() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     let ran = player
         .step("SELECT true AS a, 1::int2 AS b, 0.1::float4 AS c, 1.50::numeric AS d, 'x' AS e, '\\x00ff'::bytea AS f, NULL AS g, ARRAY[1,2] AS h")
         .await;
@@ -31,28 +31,28 @@ async fn results_have_types_tags_and_counts() {
 
     let ran = player.step("INSERT INTO people VALUES (4, 'Barbara', 80), (5, 'Ken', 79) RETURNING name; UPDATE people SET age = age + 1").await;
     assert_eq!(ran.error, None);
-    let told: Vec<_> = ran.results.iter().map(|result| (&*result.command, result.affected)).collect();
-    assert_eq!(told, [("INSERT 0 2", Some(2)), ("UPDATE 5", Some(5))]);
+    let reported: Vec<_> = ran.results.iter().map(|result| (&*result.command, result.affected)).collect();
+    assert_eq!(reported, [("INSERT 0 2", Some(2)), ("UPDATE 5", Some(5))]);
     assert!(!ran.pure);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parameters_take_the_types_that_the_statement_wants() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     let parameters = [Value::Integer(36), Value::Text("Ada".to_owned()), Value::Null];
     let ran = player.with("SELECT id FROM people WHERE age = $1 AND name = $2 AND $3::date IS NULL", &parameters).await;
     assert_eq!(ran.results[0].rows, vec![vec![Value::Integer(1)]]);
     let ran = player.with("SELECT 1; SELECT $1", &parameters[..1]).await;
-    assert_eq!(ran.error.and_then(|error| error.cut), Some(Cut::Refused));
+    assert_eq!(ran.error.and_then(|error| error.cut), Some(CutReason::Refused));
     let ran = player.with("SELECT $1::int", &[Value::Text("ä".to_owned())]).await;
     assert_eq!(ran.error.map(|error| error.code).as_deref(), Some("22P02"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_say_where_in_the_step_they_are() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     let sql = "SELECT 'ä', now(); /* ; */ SELECT current_date, wrong FROM people";
     let error = player.step(sql).await.error.expect("an error");
     assert_eq!((&*error.code, error.statement), ("42703", 1));
@@ -63,17 +63,17 @@ async fn errors_say_where_in_the_step_they_are() {
     let error = player.step("INSERT INTO people VALUES (1, 'Ada', 3)").await.error.expect("an error");
     assert_eq!(error.detail.as_deref(), Some("Key (id)=(1) already exists."));
     let error = player.step("SELEC 1; SELECT 2").await.error.expect("an error");
-    assert_eq!(error.cut, Some(Cut::Refused), "{error:?}");
+    assert_eq!(error.cut, Some(CutReason::Refused), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn time_and_randomness_are_the_servers_own() {
-    let Some(bench) = Bench::new(0).await else { return };
+    let Some(cluster) = TestCluster::new(0).await else { return };
     let ask = "SELECT now(), CURRENT_DATE, clock_timestamp(), LOCALTIME(0), age(timestamp '2025-06-01'), random(), gen_random_uuid()";
-    let mut first = bench.open(Access::Read).await;
-    let mut second = bench.open(Access::Read).await;
+    let mut first = cluster.open(Access::Read).await;
+    let mut counterexample = cluster.open(Access::Read).await;
     let rows = first.rows(ask).await;
-    assert_eq!(rows, second.rows(ask).await);
+    assert_eq!(rows, counterexample.rows(ask).await);
     assert_eq!(
         &rows[0][..5],
         ["2025-06-15 15:07:40+00", "2025-06-15", "2025-06-15 15:07:40+00", "15:07:40", "14 days"]
@@ -82,15 +82,15 @@ async fn time_and_randomness_are_the_servers_own() {
     let uuid = &rows[0][6];
     assert_eq!((uuid.as_bytes()[14], uuid.len()), (b'4', 36));
     assert_eq!(first.value("SELECT placed FROM orders WHERE id = 1").await, "2025-01-01 00:00:00+00");
-    let mut writer = bench.open(Access::Write).await;
+    let mut writer = cluster.open(Access::Write).await;
     writer.rows("INSERT INTO orders (person, cents) VALUES (3, 1)").await;
     assert_eq!(writer.value("SELECT placed FROM orders WHERE id = 4").await, "2025-06-15 15:07:40+00");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_every_place_has_for_itself_are_not_seen() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     let ask = "SELECT current_user, current_database(), ARRAY[session_user], table_catalog, tableowner, length(current_user) > 20 \
                FROM information_schema.tables JOIN pg_tables ON tablename = table_name WHERE table_name = 'people'";
     let own = "palestra_session";
@@ -105,8 +105,8 @@ async fn names_that_every_place_has_for_itself_are_not_seen() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dates_in_words_are_read_by_the_servers_own_clock() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     let cases = [
         ("'now'::timestamptz = now(), timestamp 'today', CAST(E'tomorrow' AS date), date('Yesterday')", "2025-06-15"),
         (
@@ -140,10 +140,10 @@ async fn dates_in_words_are_read_by_the_servers_own_clock() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plans_are_shown_and_not_run() {
-    let Some(bench) = Bench::new(0).await else { return };
+    let Some(cluster) = TestCluster::new(0).await else { return };
     let script =
         "CREATE TABLE big (a int PRIMARY KEY, b int); INSERT INTO big SELECT i, i % 7 FROM generate_series(1, 20000) i";
-    let mut player = bench.open_on(script, Access::Write, Default::default()).await;
+    let mut player = cluster.open_on(script, Access::Write, Default::default()).await;
     let explain = async |player: &mut crate::cluster::Player, sql: &str| {
         player.database.explain(sql, &[Value::Integer(3)]).await.expect("a database")
     };
@@ -164,8 +164,8 @@ async fn plans_are_shown_and_not_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn schemas_are_read_from_the_catalogs() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     player.rows("CREATE UNIQUE INDEX names ON people (lower(name)) WHERE age > 1; ALTER TABLE people ADD UNIQUE (name, age)").await;
     let schema = player.database.schema().await.expect("a schema");
     let names: Vec<&str> = schema.tables.iter().map(|table| &*table.name).collect();

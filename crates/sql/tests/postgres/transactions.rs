@@ -2,12 +2,12 @@
 
 use palestra_sql::engine::Access;
 
-use crate::cluster::Bench;
+use crate::cluster::TestCluster;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_are_kept_or_undone_as_a_whole() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     let count = "SELECT count(*) FROM people";
     assert_eq!(
         player.commands("BEGIN; DELETE FROM orders; DELETE FROM people; ROLLBACK").await.last().expect("one"),
@@ -23,8 +23,8 @@ async fn blocks_are_kept_or_undone_as_a_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_block_does_nothing_until_it_ends() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     player.commands("BEGIN; INSERT INTO people VALUES (9, 'x', 1)").await;
     assert_eq!(player.fails("SELECT 1/0").await.0, "22012");
     let (code, message) = player.fails("SELECT 1").await;
@@ -41,8 +41,8 @@ async fn a_failed_block_does_nothing_until_it_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn savepoints_nest_and_their_names_are_used_again() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     let add = |id: i64| format!("INSERT INTO people VALUES ({id}, 'x', 1)");
     player
         .commands(&format!("BEGIN; SAVEPOINT a; {}; SAVEPOINT a; {}; ROLLBACK TO a; {}", add(10), add(11), add(12)))
@@ -64,8 +64,8 @@ async fn savepoints_nest_and_their_names_are_used_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deferred_constraints_are_checked_where_a_transaction_ends() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     let orphan = "INSERT INTO orders (person, cents) VALUES (77, 1)";
     assert_eq!(player.fails(orphan).await.0, "23503", "a statement alone is a transaction");
     player.commands(&format!("BEGIN; {orphan}; INSERT INTO people VALUES (77, 'late', 1); COMMIT")).await;
@@ -80,8 +80,8 @@ async fn deferred_constraints_are_checked_where_a_transaction_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deferred_constraints_are_dropped_renamed_and_added() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Define).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Define).await;
     let orphan = |person: i64| format!("INSERT INTO orders (person, cents) VALUES ({person}, 1)");
     player.commands("UPDATE orders SET person = 2").await;
     player.commands("ALTER TABLE orders RENAME CONSTRAINT orders_person_fkey TO known").await;
@@ -104,8 +104,8 @@ async fn deferred_constraints_are_dropped_renamed_and_added() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn read_only_blocks_end_with_their_block() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     player.commands("BEGIN READ ONLY; SELECT 1").await;
     assert_eq!(player.fails("DELETE FROM orders").await.0, "25006");
     player.commands("ROLLBACK; DELETE FROM orders").await;
@@ -113,8 +113,8 @@ async fn read_only_blocks_end_with_their_block() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn now_stands_still_in_a_block() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     player.commands("BEGIN").await;
     let first = player.value("SELECT now()").await;
     assert_eq!(player.value("SELECT now()").await, first);
@@ -124,8 +124,8 @@ async fn now_stands_still_in_a_block() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_last_as_long_as_they_say() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     player.commands("SET LOCAL timezone = 'Asia/Tokyo'").await;
     assert_eq!(player.value("SHOW timezone").await, "UTC", "there is no block");
     player.commands("BEGIN; SET LOCAL timezone = 'Asia/Tokyo'").await;
@@ -141,8 +141,8 @@ async fn settings_last_as_long_as_they_say() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn statements_that_seem_to_read_may_write() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let mut player = bench.open(Access::Write).await;
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let mut player = cluster.open(Access::Write).await;
     let ran = player.step("WITH gone AS (DELETE FROM orders RETURNING id) SELECT count(*) FROM gone").await;
     assert!(ran.error.is_none() && !ran.pure, "{ran:?}");
     assert_eq!(player.value("SELECT count(*) FROM orders").await, "0");
@@ -150,7 +150,7 @@ async fn statements_that_seem_to_read_may_write() {
     player.commands("SELECT id FROM people FOR UPDATE").await;
     player.commands("CREATE TEMP TABLE t (a int); SELECT * FROM t; DROP TABLE t").await;
     assert_eq!(player.fails("CREATE TABLE t (a int)").await.0, "42501");
-    let mut reader = bench.open(Access::Read).await;
+    let mut reader = cluster.open(Access::Read).await;
     assert_eq!(
         reader.fails("WITH gone AS (DELETE FROM orders RETURNING id) SELECT count(*) FROM gone").await.0,
         "25006"

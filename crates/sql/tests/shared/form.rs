@@ -2,13 +2,13 @@
 
 use palestra_sql::value::Dialect;
 
-/// Whether everything is tried on an engine. The usual form spares PostgreSQL, which takes a hundred times as long to make a database;
+/// True if everything is tried on an engine. The usual form spares PostgreSQL, which takes a hundred times as long to make a database;
 /// `PALESTRA_SUITES=all` tries everything on it too.
 pub(crate) fn thorough(dialect: Dialect) -> bool {
     dialect == Dialect::Sqlite || everything()
 }
 
-/// Whether everything is asked for.
+/// True if everything is asked for.
 pub(crate) fn everything() -> bool {
     std::env::var("PALESTRA_SUITES").is_ok_and(|form| form == "all")
 }

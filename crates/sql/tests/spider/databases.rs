@@ -11,7 +11,7 @@ use palestra_sql::source::Source;
 use palestra_sql::task::Compare;
 use palestra_sql::value::{Dialect, Value};
 
-use crate::folder::{Bench, folder};
+use crate::folder::{Engines, folder};
 
 /// Everything that a reader of databases has to mind.
 const AWKWARD: &str = r#"
@@ -39,11 +39,11 @@ async fn rows(engine: &dyn Engine, script: String, sql: String) -> StatementResu
 }
 
 /// Reads the database again from its own script, and its tables from PostgreSQL.
-async fn comes_back(bench: &Bench, read: &Dataset) {
+async fn comes_back(engines: &Engines, read: &Dataset) {
     let script = read.script(Dialect::Sqlite).expect("a script");
-    let again = dataset(&*bench.engines.sqlite, &Arc::new(Source::script(script))).await.expect("it is read again");
+    let again = dataset(&*engines.engines.sqlite, &Arc::new(Source::script(script))).await.expect("it is read again");
     assert_eq!(&again.dataset, read);
-    let Some(postgres) = &bench.engines.postgres else { return };
+    let Some(postgres) = &engines.engines.postgres else { return };
     for table in &read.tables {
         let script = read.script(Dialect::Postgres).expect("a script");
         let name = quoted(&table.name, Dialect::Postgres);
@@ -56,9 +56,9 @@ async fn comes_back(bench: &Bench, read: &Dataset) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_awkward_database_comes_back() {
-    let bench = Bench::new().await;
+    let engines = Engines::new().await;
     let source = Arc::new(Source::script(AWKWARD));
-    let read = dataset(&*bench.engines.sqlite, &source).await.expect("it is read");
+    let read = dataset(&*engines.engines.sqlite, &source).await.expect("it is read");
     let names: Vec<&str> = read.dataset.tables.iter().map(|table| table.name.as_str()).collect();
     assert_eq!(names, ["Order", "lines", "empty"]);
     assert_eq!(read.dataset.tables[1].primary_key, ["b", "a"]);
@@ -74,31 +74,31 @@ async fn an_awkward_database_comes_back() {
             "lines(a) -> nowhere: PostgreSQL does not enforce it: there is no such table",
         ]
     );
-    comes_back(&bench, &read.dataset).await;
-    bench.close().await;
+    comes_back(&engines, &read.dataset).await;
+    engines.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn databases_of_spider_come_back() {
     let files = folder();
-    let bench = Bench::new().await;
+    let engines = Engines::new().await;
     let scripts: BTreeMap<_, _> = files.into_iter().filter(|(path, _)| path.ends_with(".sql")).collect();
     for (path, script) in scripts {
         let script = String::from_utf8(script).expect("UTF-8");
         let source = Arc::new(Source::script(format!("PRAGMA foreign_keys = OFF;\n{script}")));
-        let read = dataset(&*bench.engines.sqlite, &source).await.unwrap_or_else(|fault| panic!("{path}: {fault}"));
-        comes_back(&bench, &read.dataset).await;
+        let read = dataset(&*engines.engines.sqlite, &source).await.unwrap_or_else(|fault| panic!("{path}: {fault}"));
+        comes_back(&engines, &read.dataset).await;
     }
-    bench.close().await;
+    engines.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_database_is_refused_in_words() {
-    let bench = Bench::new().await;
+    let engines = Engines::new().await;
     let broken = [b"SQLite format 3\0".as_slice(), &[0x5a; 4_096]].concat();
     for source in [Source::script("CREATE TABLE t (a; DROP"), Source::sqlite_file(broken)] {
-        let fault = dataset(&*bench.engines.sqlite, &Arc::new(source)).await.expect_err("no database");
+        let fault = dataset(&*engines.engines.sqlite, &Arc::new(source)).await.expect_err("no database");
         assert!(fault.to_string().starts_with("the database cannot be made, correct what it is made of: "), "{fault}");
     }
-    bench.close().await;
+    engines.close().await;
 }

@@ -14,7 +14,7 @@ use crate::private;
 /// The databases of the short form.
 const SHORT: [&str; 2] = ["concert_singer", "tvshow"];
 
-/// Whether all questions are asked.
+/// True if all questions are asked.
 pub(crate) fn long() -> bool {
     std::env::var("PALESTRA_SPIDER").is_ok_and(|form| form == "all")
 }
@@ -55,13 +55,13 @@ fn take(
 }
 
 /// Both engines, PostgreSQL's in a cluster that ends with this.
-pub(crate) struct Bench {
+pub(crate) struct Engines {
     pub(crate) engines: Engines,
     postgres: Option<PostgresEngine>,
     _folder: Option<tempfile::TempDir>,
 }
 
-impl Bench {
+impl Engines {
     /// Without PostgreSQL where it is not installed.
     pub(crate) async fn new() -> Self {
         let command = vec![env!("CARGO_BIN_EXE_palestra-sqlite-worker").into()];

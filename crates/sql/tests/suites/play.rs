@@ -5,7 +5,7 @@ use std::sync::Arc;
 use palestra_sql::engine::{Access, Engine, Limits, Opening, StatementResult, Step};
 use palestra_sql::judge;
 use palestra_sql::library::Library;
-use palestra_sql::room::{Input, Room, RoomOpening};
+use palestra_sql::session::{DatabaseSession, Input, SessionOpening};
 use palestra_sql::task::{Data, Spoken, Submission, Task};
 use serde_json::json;
 
@@ -15,35 +15,36 @@ pub(crate) struct Table {
     pub(crate) library: Arc<dyn Library>,
 }
 
-/// What an episode does.
+/// Moves of an episode.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Moves {
     /// Statements, one action each.
     pub(crate) steps: Vec<String>,
-    /// What is handed in; nothing where the episode is given up.
+    /// Submission; nothing where the episode is given up.
     pub(crate) submission: Option<String>,
 }
 
-/// What came of it.
+/// Outcome of an episode.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) score: f64,
-    /// What went wrong in the session, and why checks failed.
+    /// Errors of the session, and reasons of failed checks.
     pub(crate) notes: Vec<String>,
 }
 
 impl Table {
     /// Plays and judges.
     pub(crate) async fn play(&self, task: &Task, moves: &Moves) -> Outcome {
-        let opening = RoomOpening { seed: 1, limits: Limits::default(), from: None };
+        let opening = SessionOpening { seed: 1, limits: Limits::default(), from: None };
         let task = Arc::new(task.clone());
-        let mut room = Room::open(Arc::clone(&self.engine), Arc::clone(&self.library), Arc::clone(&task), opening)
-            .await
-            .unwrap_or_else(|error| panic!("{}: {error}", task.template));
+        let mut session =
+            DatabaseSession::open(Arc::clone(&self.engine), Arc::clone(&self.library), Arc::clone(&task), opening)
+                .await
+                .unwrap_or_else(|error| panic!("{}: {error}", task.template));
         let mut notes = Vec::new();
         for sql in &moves.steps {
             let seen =
-                room.act(Input::Call { tool: "query", arguments: &json!({"sql": sql}) }).await.expect("an action");
+                session.act(Input::Call { tool: "query", arguments: &json!({"sql": sql}) }).await.expect("an action");
             if !seen.data["error"].is_null() {
                 notes.push(seen.text);
             }
@@ -54,13 +55,13 @@ impl Table {
                 Submission::Answer => json!({"answer": text}),
                 Submission::State => json!({}),
             };
-            let seen = room.act(Input::Call { tool: "submit", arguments: &arguments }).await.expect("an action");
+            let seen = session.act(Input::Call { tool: "submit", arguments: &arguments }).await.expect("an action");
             if !seen.terminated {
                 notes.push(seen.text);
             }
         }
-        let evidence = room.evidence();
-        room.close().await;
+        let evidence = session.evidence();
+        session.close().await;
         let judged = judge::judge(self.engine.as_ref(), self.library.as_ref(), &task, 1, &evidence).await;
         let judged = judged.unwrap_or_else(|error| panic!("{}: {error}\n{task:#?}", task.template));
         notes.extend(
@@ -73,7 +74,7 @@ impl Table {
         Outcome { score: judged.score(), notes }
     }
 
-    /// What a query gives on untouched data.
+    /// Rows of a query on untouched data.
     pub(crate) async fn rows(&self, data: &Data, setup: &Spoken, sql: &str) -> StatementResult {
         let source = self.library.source(data, setup, self.engine.dialect()).expect("a source");
         let limits = Limits { rows_max: 100_000, bytes_max: 64 << 20, ..Limits::default() };

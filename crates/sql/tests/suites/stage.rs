@@ -61,7 +61,7 @@ pub(crate) fn suite(name: &str) -> Suite {
     Suite::load(&all).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"))
 }
 
-/// How many tasks are drawn of each template and split.
+/// Number of tasks that are drawn of each template and split.
 pub(crate) fn seeds() -> u64 {
     std::env::var("PALESTRA_SUITE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }

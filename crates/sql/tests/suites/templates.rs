@@ -1,4 +1,4 @@
-//! What every template must keep.
+//! Invariants of every template.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use palestra_sql::compare::{Grid, difference};
 use palestra_sql::engine::Engine;
 use palestra_sql::mutate;
 use palestra_sql::task::{Check, Compare, Spoken, Submission, Task};
-use palestra_sql::template::{Drawn, Suite};
+use palestra_sql::template::{DrawnTask, Suite};
 use palestra_sql::value::Dialect;
 
 use crate::form::thorough;
@@ -17,7 +17,7 @@ use crate::stage;
 const WRONG_EVERY: usize = 3;
 
 /// Tasks of every template, split and seed, those of one template together.
-fn tasks(suite: &Suite) -> Vec<Vec<Drawn>> {
+fn tasks(suite: &Suite) -> Vec<Vec<DrawnTask>> {
     let names: Vec<String> = suite.templates().map(|(name, _)| name.to_owned()).collect();
     assert!(names.len() >= 12, "{} templates", names.len());
     let drawn = |name: &String| {
@@ -76,8 +76,14 @@ fn solution(task: &Task, dialect: Dialect) -> Moves {
     }
 }
 
-/// What must not score: nothing at all, what the template calls wrong, what solves another template, and results that are known by heart.
-async fn attempts(table: &Table, drawn: &Drawn, stranger: &Drawn, dialect: Dialect) -> Vec<(&'static str, Moves)> {
+/// Attempts that must not score: nothing at all, what the template calls wrong, what solves another template, and results that are known
+/// by heart.
+async fn attempts(
+    table: &Table,
+    drawn: &DrawnTask,
+    stranger: &DrawnTask,
+    dialect: Dialect,
+) -> Vec<(&'static str, Moves)> {
     let task = &drawn.task;
     let handed = |text: &str| Moves { steps: Vec::new(), submission: Some(text.to_owned()) };
     let mut attempts = Vec::new();

@@ -24,9 +24,9 @@ const DEVIATION_MIN: f64 = 1e-6;
 /// The overlong punishment begins at this share of the longest answer less than it: 4096 of 20480 tokens in the paper.
 const OVERLONG_CACHE_PARTS: usize = 5;
 
-/// How turns are judged.
+/// Estimator of advantages.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Judging {
+pub enum AdvantageEstimator {
     /// Given tokens are learned with cross-entropy: there is nothing to judge.
     Supervised,
     /// By a value function, with generalised advantage estimation and whitening.
@@ -35,7 +35,7 @@ pub enum Judging {
         lambda: f64,
         /// Weight of the value loss.
         value_weight: f64,
-        /// How far a value moves in one update.
+        /// Largest change of a value in one update.
         value_clip: f64,
     },
     /// By comparing rewards.
@@ -45,13 +45,13 @@ pub enum Judging {
 /// The parts of an algorithm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parts {
-    /// How turns are judged.
-    pub judging: Judging,
+    /// Estimator of advantages.
+    pub estimator: AdvantageEstimator,
     /// Discount per turn; per token where a value function judges the tokens of a language model.
     pub gamma: f64,
     /// The policy loss per token: ratio, clip, divergence and entropy.
     pub loss: TokenLoss,
-    /// How token losses become one number.
+    /// Aggregation of token losses into one number.
     pub aggregation: Aggregation,
     /// Passes over the episodes of one update.
     pub epochs: u32,
@@ -81,7 +81,7 @@ impl Parts {
     pub fn new(algorithm: &Algorithm, rollout: &Rollout) -> Result<Self, TrainerError> {
         let mut parts = Self::preset(algorithm.name, longest_episode_tokens(rollout));
         parts.replace(algorithm);
-        parts.extra_rollout = matches!(parts.judging, Judging::Compared(Advantage::GroupMedian { .. }));
+        parts.extra_rollout = matches!(parts.estimator, AdvantageEstimator::Compared(Advantage::GroupMedian { .. }));
         parts.check()?;
         Ok(parts)
     }
@@ -117,12 +117,13 @@ impl Parts {
         let token = |low, high| (Ratio::Token, Clip { low, high, dual: Some(DUAL_CLIP) });
         let grouped = Advantage::GroupNormalised { epsilon: DEVIATION_MIN };
         let constant = Aggregation::TokenSumOverConstant { constant: longest as f64 };
-        let compared = Judging::Compared;
-        let ((ratio, clip), judging, aggregation) = match name {
-            AlgorithmName::Sft => (token(0.2, 0.2), Judging::Supervised, Aggregation::TokenMean),
+        let compared = AdvantageEstimator::Compared;
+        let ((ratio, clip), estimator, aggregation) = match name {
+            AlgorithmName::Sft => (token(0.2, 0.2), AdvantageEstimator::Supervised, Aggregation::TokenMean),
             AlgorithmName::Ppo => {
-                let judging = Judging::Generalised { lambda: 0.95, value_weight: 0.5, value_clip: VALUE_CLIP };
-                (token(0.2, 0.2), judging, Aggregation::TokenMean)
+                let estimator =
+                    AdvantageEstimator::Generalised { lambda: 0.95, value_weight: 0.5, value_clip: VALUE_CLIP };
+                (token(0.2, 0.2), estimator, Aggregation::TokenMean)
             }
             AlgorithmName::Grpo => (token(0.2, 0.2), compared(grouped), Aggregation::SequenceMeanOfTokenMean),
             AlgorithmName::DrGrpo => (token(0.2, 0.2), compared(Advantage::GroupCentred), constant),
@@ -157,7 +158,7 @@ impl Parts {
         };
         let (ppo, dapo) = (name == AlgorithmName::Ppo, name == AlgorithmName::Dapo);
         Self {
-            judging,
+            estimator,
             gamma: 1.0,
             loss: TokenLoss { ratio, clip, kl: None, entropy: if ppo { 0.01 } else { 0.0 } },
             aggregation,
@@ -175,9 +176,9 @@ impl Parts {
 
     fn replace(&mut self, algorithm: &Algorithm) {
         if let Some(advantage) = &algorithm.advantage {
-            self.judging = Judging::Compared(advantage.clone());
+            self.estimator = AdvantageEstimator::Compared(advantage.clone());
         }
-        if let Judging::Generalised { lambda, value_weight, .. } = &mut self.judging {
+        if let AdvantageEstimator::Generalised { lambda, value_weight, .. } = &mut self.estimator {
             *lambda = algorithm.lambda.unwrap_or(*lambda);
             *value_weight = algorithm.value.unwrap_or(*value_weight);
         }
@@ -201,8 +202,8 @@ impl Parts {
     /// A job with such a contradiction is refused when it is made; this holds where a trainer is called without a
     /// server.
     fn check(&self) -> Result<(), TrainerError> {
-        match &self.judging {
-            Judging::Compared(advantage) if self.group_size < 2 && advantage.compares_within_groups() => {
+        match &self.estimator {
+            AdvantageEstimator::Compared(advantage) if self.group_size < 2 && advantage.compares_within_groups() => {
                 let message = "algorithm.advantage: each task is played once, and a group of one compares with nothing";
                 Err(TrainerError::BadSpec(message.to_owned()))
             }

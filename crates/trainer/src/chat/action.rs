@@ -11,7 +11,7 @@ const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
 /// Ends a model's reasoning, which is no part of its action.
 const REASONING_END: &str = "</think>";
-/// What Llama 3 may begin a call with.
+/// Optional opening of a Llama 3 call.
 const LLAMA_OPEN: &str = "<|python_tag|>";
 
 /// The action that an answer stands for, in the form of a step: `{"tool","arguments"}`, `{"calls":[..]}` or `{"text"}`.
@@ -22,13 +22,13 @@ const LLAMA_OPEN: &str = "<|python_tag|>";
 /// not count.
 #[must_use]
 pub fn action(text: &str, format: ToolFormat, tools: &[Value]) -> Value {
-    let said = text.rsplit_once(REASONING_END).map_or(text, |(_, said)| said.trim_start());
+    let visible = text.rsplit_once(REASONING_END).map_or(text, |(_, visible)| visible.trim_start());
     let calls_wanted = match format {
         ToolFormat::Auto => !tools.is_empty(),
         ToolFormat::Json => true,
         ToolFormat::Text => false,
     };
-    let calls = if calls_wanted { tagged(said).or_else(|| bare(said)) } else { None };
+    let calls = if calls_wanted { tagged(visible).or_else(|| bare(visible)) } else { None };
     match calls {
         Some(mut calls) if calls.len() == 1 => {
             let (tool, arguments) = calls.remove(0);
@@ -40,7 +40,7 @@ pub fn action(text: &str, format: ToolFormat, tools: &[Value]) -> Value {
             });
             json!({"calls": numbered.collect::<Vec<Value>>()})
         }
-        None => json!({"text": said}),
+        None => json!({"text": visible}),
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_is_text() {
+    fn texts_without_a_call_are_text() {
         for text in [
             "",
             "hello",
@@ -203,7 +203,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_back(
+        fn written_calls_are_read_back(
             name in "[a-z_<>\"\\\\]{1,8}",
             key in "\\PC{0,6}",
             value in "\\PC{0,9}",

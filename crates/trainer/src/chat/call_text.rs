@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::json_text::{JsonStyle, write};
 use super::message::ToolCall;
 
-/// How calls stand in an answer.
+/// Notation of calls in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallStyle {
     /// `<tool_call>{"name":..,"arguments":{..}}</tool_call>`, one line each.
@@ -17,7 +17,7 @@ pub(super) enum CallStyle {
 }
 
 impl CallStyle {
-    /// Which one a template uses.
+    /// Style of a template.
     pub(super) fn of_template(source: &str) -> Self {
         if !source.contains("<tool_call>") && source.contains("\"parameters\": ") {
             return Self::Llama;

@@ -20,7 +20,7 @@ const KEYS_FIRST: [&str; 11] = [
 /// Deepest nesting; deeper values are not written.
 const DEPTH_MAX: usize = 128;
 
-/// How parts are set apart.
+/// Separators between parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonStyle<'a> {
     /// Between two parts.

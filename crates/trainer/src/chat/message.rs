@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// Most calls of one answer.
 pub(super) const CALLS_MAX: usize = 128;
 
-/// Who says a message.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     System,
@@ -46,7 +46,7 @@ pub(crate) struct ChatMessage {
     /// For a tool's result: which call.
     pub(crate) tool_call_id: Option<String>,
     pub(crate) name: Option<String>,
-    /// Whether an answer is to be learnt from (`weight` is not 0).
+    /// True if an answer is to be learnt from (`weight` is not 0).
     pub(crate) counts: bool,
 }
 
@@ -56,12 +56,12 @@ impl ChatMessage {
         Self { role, content, calls: Vec::new(), tool_call_id: None, name: None, counts: true }
     }
 
-    /// Whether the assistant said it.
+    /// True if the assistant said it.
     pub(crate) fn is_answer(&self) -> bool {
         self.role == Role::Assistant
     }
 
-    /// Reads a message; what is wrong is told with the field.
+    /// Reads a message; errors name the field.
     pub(crate) fn read(value: &Value) -> Result<Self, String> {
         let fields = value.as_object().ok_or("a message is an object")?;
         let role = match fields.get("role").and_then(Value::as_str) {
@@ -188,5 +188,5 @@ pub(super) fn tool(value: &Value) -> Value {
     json!({"type": "function", "function": function})
 }
 
-/// Under which names the schema of a tool's arguments is given.
+/// Names under which the schema of a tool's arguments is given.
 const SCHEMAS: [&str; 3] = ["parameters", "input_schema", "inputSchema"];

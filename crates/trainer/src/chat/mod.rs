@@ -1,7 +1,7 @@
 //! Conversations as tokens, and answers as actions.
 //!
-//! What a model has said is never tokenised again: its tokens stay as they were sampled, and only what stands between
-//! two answers is rendered. What others have written never becomes a special token, whatever it contains.
+//! Sampled tokens are never tokenised again: its tokens stay as they were sampled, and only what stands between two
+//! answers is rendered. What others have written never becomes a special token, whatever it contains.
 
 mod action;
 mod call_text;
@@ -22,7 +22,7 @@ use template::Template;
 use crate::failure::TrainerError;
 use crate::tokenizer::Tokenizer;
 
-/// The time that templates are told: 26 July 2024, the date that Llama 3's template falls back to. It is fixed, so that
+/// The date that templates see: 26 July 2024, the date that Llama 3's template falls back to. It is fixed, so that
 /// a conversation always has the same tokens.
 pub const TEMPLATE_TIME_UNIX_SECONDS: i64 = 1_721_952_000;
 
@@ -31,13 +31,13 @@ const ANSWER_MARK: char = '\u{FDD1}';
 /// Parts the name of a special token in a text that others have written. No character: texts have it replaced.
 const BREAK_MARK: char = '\u{FDD0}';
 
-/// How a model wants conversations: its template, with the tokenizer.
+/// Conversation format of a model: its template, with the tokenizer.
 #[derive(Debug)]
 pub struct ChatFormat {
     tokenizer: Tokenizer,
     kind: Kind,
     style: CallStyle,
-    /// What ends an answer: added where a limit cut it.
+    /// Tokens that end an answer: added where a limit cut it.
     end: Vec<u32>,
     stops: Vec<u32>,
     knows_tools: bool,
@@ -103,7 +103,7 @@ impl ChatFormat {
         &self.stops
     }
 
-    /// Whether the model's own template lists tools. With one that does not, pass no tools where the format of actions
+    /// True if the model's own template lists tools. With one that does not, pass no tools where the format of actions
     /// is `auto`; where it is `json`, [`ChatFormat::prompt`] lists them in the system message.
     #[must_use]
     pub const fn knows_tools(&self) -> bool {
@@ -130,8 +130,8 @@ impl ChatFormat {
                 let text = if self.knows_tools {
                     template.render(&messages, &tools, true)?
                 } else {
-                    let told = self.told_in_text(&messages, &tools);
-                    template.render(&told, &[], true)?
+                    let with_tools = self.tools_in_text(&messages, &tools);
+                    template.render(&with_tools, &[], true)?
                 };
                 self.encode_guarded(&text)
             }
@@ -179,14 +179,14 @@ impl ChatFormat {
         Ok((tokens, is_action))
     }
 
-    /// What stands behind an answer.
+    /// Tokens that follow an answer in the format.
     fn glue(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<u32>, TrainerError> {
         let template = match &self.kind {
             Kind::Plain => return Ok(plain::continuation(messages)),
             Kind::Template(template) => template,
         };
         let answered = [ChatMessage::new(Role::User, "."), ChatMessage::new(Role::Assistant, ANSWER_MARK)];
-        let whole: Vec<ChatMessage> = answered.into_iter().chain(self.told_in_text(messages, &[])).collect();
+        let whole: Vec<ChatMessage> = answered.into_iter().chain(self.tools_in_text(messages, &[])).collect();
         let text = template.render(&whole, &[], add_generation_prompt)?;
         let (_, behind) = text.rsplit_once(ANSWER_MARK).ok_or_else(|| {
             TrainerError::BadCheckpoint("the chat template leaves out what the assistant said".to_owned())
@@ -195,11 +195,11 @@ impl ChatFormat {
     }
 
     /// For a template without tools: they are listed in the system message, and calls are text.
-    fn told_in_text(&self, messages: &[ChatMessage], tools: &[Value]) -> Vec<ChatMessage> {
+    fn tools_in_text(&self, messages: &[ChatMessage], tools: &[Value]) -> Vec<ChatMessage> {
         if self.knows_tools {
             return messages.to_vec();
         }
-        let mut told: Vec<ChatMessage> = messages
+        let mut with_tools: Vec<ChatMessage> = messages
             .iter()
             .map(|message| {
                 let content = call_text::answer(self.style, &message.content, &message.calls);
@@ -210,12 +210,12 @@ impl ChatFormat {
             .collect();
         if !tools.is_empty() {
             let list = call_text::list_tools(tools);
-            match told.first_mut() {
+            match with_tools.first_mut() {
                 Some(first) if first.role == Role::System => first.content = format!("{}\n\n{list}", first.content),
-                _ => told.insert(0, ChatMessage::new(Role::System, list)),
+                _ => with_tools.insert(0, ChatMessage::new(Role::System, list)),
             }
         }
-        told
+        with_tools
     }
 
     /// Reads messages; names of special tokens in them are parted.

@@ -32,7 +32,7 @@ pub(super) fn prompt(messages: &[ChatMessage], tools: &[Value]) -> Vec<u32> {
     tokens
 }
 
-/// What stands behind an answer: its end, the messages, the beginning of the next.
+/// Messages that follow an answer: its end, the messages, the beginning of the next.
 pub(super) fn continuation(messages: &[ChatMessage]) -> Vec<u32> {
     let mut tokens = vec![BYTE_END];
     for message in messages {

@@ -92,7 +92,7 @@ impl Template {
 }
 
 /// ChatML, for a model without a template: with `<|im_end|>` where the vocabulary has it, else the token at which texts
-/// end. Tools are told as Hermes does.
+/// end. Tools are listed as Hermes does.
 pub(super) fn chat_ml(tokenizer: &Tokenizer) -> String {
     let end = if tokenizer.id_of("<|im_end|>").is_some() { "'<|im_end|>'" } else { "eos_token" };
     CHAT_ML.replace("END", end)

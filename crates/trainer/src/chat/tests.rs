@@ -197,9 +197,12 @@ fn a_template_of_the_smollm_kind_renders_and_says_that_it_knows_no_tools() {
     assert_eq!(prompt[0], format.tokenizer().id_of("<|im_start|>").expect("it is there"));
     assert_eq!(format.stops(), [format.tokenizer().id_of("<|im_end|>").expect("it is there")]);
     assert!(!format.knows_tools());
-    let told = format.prompt(&[message("user", "hi")], &[weather()]).expect("a prompt");
-    let told = shown(&format, &told);
-    assert!(told.starts_with("<|im_start|>system\nYou may call") && told.contains("\"name\": \"weather\""), "{told}");
+    let prompt = format.prompt(&[message("user", "hi")], &[weather()]).expect("a prompt");
+    let prompt = shown(&format, &prompt);
+    assert!(
+        prompt.starts_with("<|im_start|>system\nYou may call") && prompt.contains("\"name\": \"weather\""),
+        "{prompt}"
+    );
     let after = format.continuation(true, &[message("tool", "sunny")]).expect("glue");
     assert_eq!(shown(&format, &after), "\n<|im_start|>user\nsunny<|im_end|>\n<|im_start|>assistant\n");
 }

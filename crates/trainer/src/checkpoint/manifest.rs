@@ -1,4 +1,4 @@
-//! What belongs to a checkpoint: each file with its size and digest, and a digest of the list itself.
+//! Files of a checkpoint: each file with its size and digest, and a digest of the list itself.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use crate::failure::TrainerError;
 const FORMAT: u32 = 1;
 /// Name of the list within the folder.
 pub(super) const MANIFEST: &str = "manifest.json";
-/// How much of a file is digested at once.
+/// Bytes of a file digested at once.
 const DIGEST_CHUNK_BYTES: usize = 1 << 20;
 /// Most files of a checkpoint, folders within it included.
 const FILES_MAX: usize = 10_000;
@@ -80,7 +80,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Whether a file belongs to the checkpoint.
+    /// True if a file belongs to the checkpoint.
     pub(super) fn has(&self, name: &str) -> bool {
         self.files.contains_key(name)
     }

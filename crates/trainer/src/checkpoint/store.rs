@@ -14,9 +14,9 @@ use super::manifest::{MANIFEST, Manifest, broken, sync_folder};
 use super::tensors::{read_tensors, write_tensors};
 use crate::failure::TrainerError;
 
-/// How the folder of a checkpoint in the making starts.
+/// Prefix of the folder of an unfinished checkpoint.
 const DRAFT_PREFIX: &str = ".draft-";
-/// How the folder of a checkpoint starts.
+/// Prefix of the folder of a checkpoint.
 const STEP_PREFIX: &str = "step-";
 /// The state of the loop, within a checkpoint.
 const STATE: &str = "state.json";
@@ -193,7 +193,7 @@ impl Checkpoint {
         &self.folder
     }
 
-    /// Whether it has a file.
+    /// True if it has a file.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.manifest.has(name)

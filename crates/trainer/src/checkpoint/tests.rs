@@ -44,7 +44,7 @@ fn refused(path: &Path, file: &str) -> String {
 }
 
 #[test]
-fn what_is_loaded_is_what_was_written_bit_by_bit() {
+fn loaded_checkpoints_equal_the_written_ones_bit_by_bit() {
     let folder = tempfile::tempdir().unwrap();
     let checkpoints = Checkpoints::open(&folder.path().join("job")).unwrap();
     assert!(checkpoints.newest().unwrap().is_none());
@@ -105,7 +105,7 @@ fn a_changed_digit_of_the_list_is_noticed() {
 }
 
 #[test]
-fn what_a_crash_left_half_made_is_removed_and_never_listed() {
+fn unfinished_checkpoints_of_a_crash_are_removed_and_never_listed() {
     let folder = tempfile::tempdir().unwrap();
     let checkpoints = Checkpoints::open(folder.path()).unwrap();
     let path = write(&checkpoints, 1);

@@ -1,4 +1,4 @@
-//! Examples to learn from: JSON Lines in OpenAI's form. Every broken line is told, none is left out in silence.
+//! Examples to learn from: JSON Lines in OpenAI's form. Every broken line is reported, none is dropped silently.
 
 use std::io::{BufRead, Read};
 
@@ -27,7 +27,7 @@ pub struct Example {
     pub messages: Vec<Value>,
     /// Tools in OpenAI's form.
     pub tools: Vec<Value>,
-    /// What the line says about itself; `Null` where it says nothing.
+    /// The line's own metadata; `Null` where it says nothing.
     pub metadata: Value,
 }
 
@@ -215,14 +215,14 @@ mod tests {
             (GOOD, None),
         ];
         let text = lines.map(|(line, _)| line).join("\n");
-        let told = faults(text);
+        let reported = faults(text);
         let expected: Vec<(u64, &str)> =
             lines.iter().enumerate().filter_map(|(place, (_, reason))| Some((place as u64 + 1, (*reason)?))).collect();
         assert_eq!(
-            told.iter().map(|fault| fault.0).collect::<Vec<_>>(),
+            reported.iter().map(|fault| fault.0).collect::<Vec<_>>(),
             expected.iter().map(|fault| fault.0).collect::<Vec<_>>()
         );
-        for ((line, reason), (_, part)) in told.iter().zip(expected) {
+        for ((line, reason), (_, part)) in reported.iter().zip(expected) {
             assert!(reason.contains(part), "line {line}: {reason}");
         }
     }
@@ -232,9 +232,9 @@ mod tests {
         let mut bytes = vec![b'x'; LINE_BYTES_MAX + 9];
         bytes.extend_from_slice(b"\n\xFF\n");
         bytes.extend_from_slice(GOOD.as_bytes());
-        let told = faults(bytes);
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].1.contains("longer than") && told[1].1.contains("UTF-8"));
+        let reported = faults(bytes);
+        assert_eq!(reported.len(), 2, "{reported:?}");
+        assert!(reported[0].1.contains("longer than") && reported[1].1.contains("UTF-8"));
     }
 
     #[test]

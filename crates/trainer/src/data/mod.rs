@@ -1,4 +1,4 @@
-//! What is learnt from: examples in files, and sequences of tokens with what each token is.
+//! Training data: examples in files, and sequences of tokens with what each token is.
 
 pub mod jsonl;
 mod pack;

@@ -1,6 +1,6 @@
 //! Sequences side by side: rows of similar length, so that little is padding, and no more tokens than one pass may take.
 
-/// Which sequences go through the model together.
+/// Sequences that go through the model together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
     /// Places of the sequences.

@@ -1,15 +1,15 @@
-//! A conversation as tokens. What a token is stands beside it, in one place: nothing later has to guess where an answer began.
+//! A conversation as tokens. The role of each token is stored beside it.
 
 use serde::{Deserialize, Serialize};
 
-/// What a token is.
+/// Role of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
-    /// It was given before the first answer.
+    /// Given before the first answer.
     Prompt,
-    /// The policy said it.
+    /// Written by the policy.
     Action,
-    /// The environment said it, or it is the glue between two messages.
+    /// Written by the environment, or the glue between two messages.
     Observation,
 }
 
@@ -20,12 +20,12 @@ pub struct Sequence {
     parts: Vec<Part>,
     /// The log-probability with which each token was sampled; 0 for those that were not.
     behaviour: Vec<f32>,
-    /// In which turn each token was said, from 0; that of the next answer for what was not sampled.
+    /// Turn of each token, from 0; that of the next answer for what was not sampled.
     turns: Vec<u32>,
 }
 
 impl Sequence {
-    /// A sequence that begins with what was given.
+    /// A sequence that begins with a prompt.
     #[must_use]
     pub fn begin(prompt: &[u32]) -> Self {
         let mut sequence = Self::default();
@@ -33,7 +33,7 @@ impl Sequence {
         sequence
     }
 
-    /// Adds what was not sampled.
+    /// Adds tokens that were not sampled.
     pub fn extend(&mut self, tokens: &[u32], part: Part, turn: u32) {
         self.tokens.extend_from_slice(tokens);
         self.parts.resize(self.tokens.len(), part);
@@ -56,39 +56,39 @@ impl Sequence {
         &self.tokens
     }
 
-    /// How many tokens there are.
+    /// Number of tokens.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// Places of the tokens that are `part` and have a token before them, from which they can be foretold.
-    pub fn places(&self, part: Part) -> impl Iterator<Item = usize> + '_ {
-        (1..self.tokens.len()).filter(move |place| self.parts[*place] == part)
+    /// Positions of the tokens that are `part` and have a token before them, from which they are predicted.
+    pub fn positions(&self, part: Part) -> impl Iterator<Item = usize> + '_ {
+        (1..self.tokens.len()).filter(move |position| self.parts[*position] == part)
     }
 
-    /// How many tokens [`Sequence::places`] gives.
+    /// Number of tokens that [`Sequence::positions`] gives.
     #[must_use]
     pub fn count(&self, part: Part) -> usize {
-        self.places(part).count()
+        self.positions(part).count()
     }
 
-    /// The log-probability with which the token at `place` was sampled.
+    /// The log-probability with which the token at `position` was sampled.
     #[must_use]
-    pub fn behaviour(&self, place: usize) -> f32 {
-        self.behaviour[place]
+    pub fn behaviour(&self, position: usize) -> f32 {
+        self.behaviour[position]
     }
 
-    /// In which turn the token at `place` was said.
+    /// Turn of the token at `position` .
     #[must_use]
-    pub fn turn(&self, place: usize) -> usize {
-        self.turns[place] as usize
+    pub fn turn(&self, position: usize) -> usize {
+        self.turns[position] as usize
     }
 }
 
@@ -97,14 +97,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_token_knows_what_it_is() {
+    fn every_token_has_its_role_and_turn() {
         let mut sequence = Sequence::begin(&[1, 2]);
         sequence.answer(&[3, 4], &[-0.5, -0.25], 0);
         sequence.extend(&[5], Part::Observation, 1);
         sequence.answer(&[6], &[-1.0], 1);
-        assert_eq!(sequence.places(Part::Action).collect::<Vec<_>>(), [2, 3, 5]);
-        assert_eq!(sequence.places(Part::Observation).collect::<Vec<_>>(), [4]);
-        assert_eq!(sequence.places(Part::Prompt).collect::<Vec<_>>(), [1], "nothing foretells the first token");
+        assert_eq!(sequence.positions(Part::Action).collect::<Vec<_>>(), [2, 3, 5]);
+        assert_eq!(sequence.positions(Part::Observation).collect::<Vec<_>>(), [4]);
+        assert_eq!(sequence.positions(Part::Prompt).collect::<Vec<_>>(), [1], "nothing predicts the first token");
         assert_eq!((sequence.behaviour(3), sequence.turn(5), sequence.len()), (-0.25, 1, 6));
     }
 }

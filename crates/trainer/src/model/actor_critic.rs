@@ -27,25 +27,25 @@ impl ActorCritic {
         Self { policy, value }
     }
 
-    /// What acts.
+    /// The acting network.
     #[must_use]
     pub const fn policy(&self) -> &Transformer {
         &self.policy
     }
 
-    /// Whether it has a value function.
+    /// True if it has a value function.
     #[must_use]
     pub const fn has_values(&self) -> bool {
         self.value.is_some()
     }
 
-    /// Where its weights are.
+    /// Device of its weights.
     #[must_use]
     pub fn device(&self) -> Device {
         self.policy.device()
     }
 
-    /// What the states are worth at some positions, `[n]`; none without a value function.
+    /// Estimated values of the states at some positions, `[n]`; none without a value function.
     ///
     /// `states` are `[batch, time, width]`; `positions`, `[n]`, count through batch x time.
     #[must_use]

@@ -12,7 +12,7 @@ use super::rotary::Rotary;
 use super::weights::Weights;
 use crate::failure::TrainerError;
 
-/// What stands for minus infinity before the softmax: its exponential is 0 in f32, and no difference overflows.
+/// Stand-in for minus infinity before the softmax: its exponential is 0 in f32, and no difference overflows.
 const MASKED_SCORE: f32 = -1e30;
 
 /// Grouped-query attention.

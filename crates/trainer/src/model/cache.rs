@@ -30,7 +30,7 @@ impl Cache {
         self.capacity
     }
 
-    /// How many sequences it can hold.
+    /// Number of sequences that it can hold.
     pub const fn slots(&self) -> usize {
         self.lengths.len()
     }

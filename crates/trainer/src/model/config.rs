@@ -1,4 +1,4 @@
-//! What shape a transformer has, as the files of models tell it.
+//! Shape of a transformer, as the files of models tell it.
 
 use palestra_protocol::spec::train::ModelSize;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const LAYERS_MAX: usize = 1_024;
 /// Most attention heads.
 const HEADS_MAX: usize = 1_024;
 
-/// Layers of a transformer made from scratch, where its size is not said.
+/// Layers of a transformer made from scratch, where its size is not given.
 const TINY_LAYERS: u32 = 4;
 /// Its width.
 const TINY_WIDTH: u32 = 128;
@@ -25,7 +25,7 @@ const TINY_HEADS: u32 = 4;
 /// Its feed-forward parts are 8/3 as wide as the rest, rounded up to a multiple of this.
 const TINY_FEED_FORWARD_STEP: usize = 16;
 
-/// Which family a model is of: they differ in biases and norms.
+/// Family of a model: they differ in biases and norms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Neither biases nor norms of heads: Llama, SmolLM, TinyLlama.
@@ -70,17 +70,17 @@ impl Family {
 /// The shape of a transformer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransformerConfig {
-    /// Which family it is of.
+    /// Its family.
     pub kind: Family,
     /// Rows of the embedding.
     pub vocab_size: usize,
     /// Numbers of a hidden state.
     pub width: usize,
-    /// How many layers.
+    /// Number of layers.
     pub layers: usize,
-    /// How many heads ask.
+    /// Number of query heads.
     pub heads: usize,
-    /// How many heads answer; a divisor of `heads`.
+    /// Number of key and value heads; a divisor of `heads`.
     pub kv_heads: usize,
     /// Numbers of a head; even.
     pub head_dim: usize,
@@ -90,11 +90,11 @@ pub struct TransformerConfig {
     pub rope_theta: f64,
     /// Keeps the quotient of a norm finite.
     pub rms_epsilon: f64,
-    /// Whether the head is the embedding.
+    /// True if the head is the embedding.
     pub tied: bool,
-    /// Whether queries, keys and values have biases.
+    /// True if queries, keys and values have biases.
     pub qkv_bias: bool,
-    /// Whether the queries and keys of each head are normed.
+    /// True if the queries and keys of each head are normed.
     pub qk_norm: bool,
     /// Positions that the model was made for.
     pub positions_max: usize,
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_refused_by_name() {
+    fn unsupported_fields_are_refused_by_name() {
         let cases = [
             ("rope_scaling", json!({"rope_type": "llama3", "factor": 8.0}), "rope_scaling"),
             ("rope_parameters", json!({"rope_type": "yarn", "rope_theta": 1e6}), "rope_scaling"),

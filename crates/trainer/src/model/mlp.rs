@@ -16,9 +16,9 @@ use crate::failure::TrainerError;
 const HIDDEN_LAYERS: usize = 2;
 /// Widest layer, in numbers.
 const WIDTH_MAX: usize = 65_536;
-/// What holds the shape in a saved folder.
+/// File with the shape in a saved folder.
 const CONFIG_FILE: &str = "mlp.json";
-/// What holds the weights in a saved folder.
+/// File with the weights in a saved folder.
 const WEIGHTS_FILE: &str = "model.safetensors";
 
 /// The shape of the pair.
@@ -27,7 +27,7 @@ const WEIGHTS_FILE: &str = "model.safetensors";
 pub struct MlpConfig {
     /// Numbers of an observation.
     pub inputs: usize,
-    /// How many actions there are.
+    /// Number of actions.
     pub outputs: usize,
     /// Width of the two hidden layers.
     pub hidden: usize,
@@ -122,7 +122,7 @@ impl Mlp {
         model.load(file.all()?)
     }
 
-    /// Whether a folder holds such a pair.
+    /// True if a folder holds such a pair.
     pub fn is_folder(folder: &Path) -> bool {
         folder.join(CONFIG_FILE).is_file()
     }

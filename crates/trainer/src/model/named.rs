@@ -7,7 +7,7 @@ use burn::tensor::{Tensor, TensorData};
 
 use crate::failure::TrainerError;
 
-/// Faults that are told of one set of tensors; the rest is counted.
+/// Faults that are listed of one set of tensors; the rest is counted.
 const FAULTS_TOLD_MAX: usize = 1_000;
 
 /// Parameters by name. A name is the path of fields: `model.layers.0.self_attn.q_proj.weight`.
@@ -220,12 +220,12 @@ mod tests {
         tensors.insert("model.layers.0.mlp.up_proj.weight".to_owned(), TensorData::zeros::<f32, _>([8, 9]));
         tensors.insert("lm_head.weight".to_owned(), TensorData::zeros::<f32, _>([16, 8]));
         let error = model(2).load(tensors).unwrap_err().to_string();
-        for told in [
+        for expected in [
             "model.norm.weight [8] is missing",
             "model.layers.0.mlp.up_proj.weight has the shape [8, 9], expected [8, 8]",
             "lm_head.weight [16, 8] is unexpected",
         ] {
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -103,7 +103,7 @@ impl Transformer {
         &self.config
     }
 
-    /// Where its weights are.
+    /// Device of its weights.
     pub fn device(&self) -> Device {
         self.model.embed_tokens.weight.val().device()
     }
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_cache_is_refused_and_changes_nothing() {
+    fn inputs_beyond_the_cache_are_refused_and_change_nothing() {
         let model = Transformer::init(&config(), 3, &Device::flex()).unwrap();
         let mut cache = model.new_cache(2, 4);
         model.append(&mut cache, &[0], &[&[1, 2, 3]]).unwrap();

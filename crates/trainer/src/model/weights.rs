@@ -1,4 +1,4 @@
-//! Where the weights of a new model come from: random numbers of a seed, or a map of names.
+//! Initial weights of a model: random numbers of a seed, or a map of names.
 
 use std::collections::HashMap;
 

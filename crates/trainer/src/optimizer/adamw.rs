@@ -17,7 +17,7 @@ const FIRST: &str = ".first_moment";
 const SECOND: &str = ".second_moment";
 const UPDATES: &str = ".updates";
 
-/// What is remembered of one parameter, flat `[elements]`.
+/// Running moments of one parameter, flat `[elements]`.
 #[derive(Debug, Clone)]
 struct Moments {
     shape: Vec<usize>,

@@ -40,13 +40,13 @@ impl Gradients {
         }
     }
 
-    /// How many tensors have a gradient.
+    /// Number of tensors that have a gradient.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tensors.len()
     }
 
-    /// Whether no tensor has one.
+    /// True if no tensor has one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tensors.is_empty()

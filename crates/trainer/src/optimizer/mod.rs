@@ -1,4 +1,4 @@
-//! From gradients to changed weights: sums over micro-batches, the global norm, AdamW and its schedule. Tensors are
+//! The optimizer: sums over micro-batches, the global norm, AdamW and its schedule. Tensors are
 //! named by their path in the module, never by ids that a process makes up, so that what is saved fits the next
 //! process.
 

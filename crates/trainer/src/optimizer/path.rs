@@ -1,4 +1,4 @@
-//! Where a parameter stands in its module: the names of the fields down to it, joined by dots.
+//! Path of a parameter in its module: the names of the fields down to it, joined by dots.
 
 use std::collections::BTreeMap;
 

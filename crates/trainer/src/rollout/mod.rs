@@ -9,9 +9,9 @@ mod plan;
 mod play;
 mod vector;
 
-pub use language::{Answering, LanguageActor};
+pub use language::{LanguageActor, SamplingSettings};
 pub use plan::{Planned, Plans, stream};
-pub use play::{Ended, PlayLimits, Played, Player, Times, Turn};
+pub use play::{EpisodeEnd, PlayLimits, Played, Player, Times, Turn};
 pub use vector::{VectorActor, VectorTrace, VectorTurn, read as read_vector};
 
 use palestra_protocol::action::Action;
@@ -20,7 +20,7 @@ use palestra_protocol::step::Stepped;
 
 use crate::failure::TrainerError;
 
-/// What an actor does in one turn.
+/// Decision of an actor in one turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
     /// It acts.
@@ -31,29 +31,29 @@ pub enum Act {
 
 /// Acts in many episodes at once.
 pub trait Actor {
-    /// What it keeps of one episode while it is played.
-    type Seat;
-    /// What it leaves of an episode: what was said, or what was seen.
+    /// State kept of one episode while it is played.
+    type State;
+    /// Record left of an episode: its tokens, or its vectors.
     type Trace;
 
-    /// Takes a seat in an episode that begins; `number` names its randomness.
+    /// Begins an episode; `number` names its randomness.
     ///
     /// # Errors
     /// When the episode cannot be acted in at all.
-    fn begin(&mut self, number: u64, opened: &Opened) -> Result<Self::Seat, TrainerError>;
+    fn begin(&mut self, number: u64, opened: &Opened) -> Result<Self::State, TrainerError>;
 
-    /// One turn for each of `seats`, together.
+    /// One turn for each of `states`, together.
     ///
     /// # Errors
     /// When the model fails.
-    fn act(&mut self, seats: &mut [&mut Self::Seat]) -> Result<Vec<Act>, TrainerError>;
+    fn act(&mut self, states: &mut [&mut Self::State]) -> Result<Vec<Act>, TrainerError>;
 
     /// Takes in what a step showed, also the last one.
     ///
     /// # Errors
     /// When what was shown has no form that the model can read.
-    fn observe(&mut self, seat: &mut Self::Seat, stepped: &Stepped) -> Result<(), TrainerError>;
+    fn observe(&mut self, state: &mut Self::State, stepped: &Stepped) -> Result<(), TrainerError>;
 
     /// Leaves an episode.
-    fn end(&mut self, seat: Self::Seat) -> Self::Trace;
+    fn end(&mut self, state: Self::State) -> Self::Trace;
 }

@@ -1,4 +1,4 @@
-//! Which tasks are played: everything follows from the job's seed and the number of the update.
+//! Plan of the tasks to play: everything follows from the job's seed and the number of the update.
 
 use palestra_protocol::session::TaskChoice;
 use palestra_protocol::spec::play::EnvironmentMix;
@@ -14,7 +14,7 @@ const SEED_BITS: u32 = 53;
 pub struct Planned {
     /// Names its randomness: no two episodes of a job share it.
     pub number: u64,
-    /// Which of the update's tasks it plays: rollouts of one task share it.
+    /// Index of its task in the update: rollouts of one task share it.
     pub group: usize,
     /// Place of the environment in the mix.
     pub environment: usize,

@@ -23,14 +23,14 @@ use crate::failure::TrainerError;
 /// Steps that travel in one frame.
 const STEPS_PER_FRAME: usize = 256;
 
-/// How far episodes go.
+/// Limits of episodes.
 #[derive(Debug, Clone, Copy)]
 pub struct PlayLimits {
     /// Sessions at once.
     pub concurrent_sessions: usize,
     /// Most turns of an episode.
     pub max_turns: u32,
-    /// Whether hashes of states are wanted.
+    /// True if hashes of states are wanted.
     pub state_hashes: bool,
 }
 
@@ -45,16 +45,16 @@ pub struct Turn {
     pub tool_calls: usize,
 }
 
-/// How an episode ended.
+/// End of an episode.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ended {
+pub enum EpisodeEnd {
     /// It was judged.
     Scored {
         /// In [0, 1].
         score: f64,
         /// 1 when every check passed, else 0.
         strict: f64,
-        /// Whether the task counts as solved.
+        /// True if the task counts as solved.
         passed: bool,
     },
     /// It is no sample, for this reason.
@@ -64,17 +64,17 @@ pub enum Ended {
 /// An episode that was played.
 #[derive(Debug, Clone)]
 pub struct Played<T> {
-    /// What was planned.
+    /// Planned episode.
     pub planned: Planned,
     /// The environment with its version; empty where no session could be opened.
     pub environment: String,
-    /// How it ended.
-    pub ended: Ended,
+    /// End of the episode.
+    pub ended: EpisodeEnd,
     /// The task ended by its own rules.
     pub terminated: bool,
     /// Every turn.
     pub turns: Vec<Turn>,
-    /// What the actor left; none where no session could be opened.
+    /// Record left by the actor; none where no session could be opened.
     pub trace: Option<T>,
 }
 
@@ -96,7 +96,7 @@ struct Live<S> {
     place: usize,
     session: SessionId,
     environment: String,
-    seat: S,
+    actor_state: S,
     turns: Vec<Turn>,
     state: Option<String>,
 }
@@ -105,20 +105,20 @@ struct Live<S> {
 pub struct Player {
     /// Where they are played.
     pub stream: Stream,
-    /// Who owns the sessions.
+    /// Owner of the sessions.
     pub run: RunId,
-    /// Where asynchronous work runs.
+    /// Runtime of asynchronous work.
     pub runtime: Handle,
-    /// How far episodes go.
+    /// Limits of episodes.
     pub limits: PlayLimits,
-    /// What it took so far.
+    /// Times spent so far.
     pub times: Times,
 }
 
-/// What became of an episode in a round.
-enum Next<S> {
-    On(Live<S>),
-    Over(Live<S>, Ended, bool),
+/// Outcome of an episode's round.
+enum RoundOutcome<S> {
+    Running(Live<S>),
+    Ended(Live<S>, EpisodeEnd, bool),
 }
 
 impl Player {
@@ -136,7 +136,7 @@ impl Player {
     ) -> Result<Vec<Played<A::Trace>>, TrainerError> {
         let mut waiting: VecDeque<usize> = (0..planned.len()).collect();
         let mut done: Vec<Option<Played<A::Trace>>> = planned.iter().map(|_| None).collect();
-        let mut live: Vec<Live<A::Seat>> = Vec::new();
+        let mut live: Vec<Live<A::State>> = Vec::new();
         let groups: Vec<GroupId> = (0..planned.len()).map(|_| GroupId::new()).collect();
         while !(waiting.is_empty() && live.is_empty()) {
             go_on()?;
@@ -144,7 +144,7 @@ impl Player {
             let opening: Vec<usize> = waiting.drain(..room).collect();
             for (place, opened) in self.open(planned, &groups, &opening) {
                 match opened {
-                    Ok(opened) => live.push(Self::seat(place, &opened, &planned[place], actor)?),
+                    Ok(opened) => live.push(Self::actor_state(place, &opened, &planned[place], actor)?),
                     Err(error) => {
                         let reason = masked(&error)?;
                         done[place] = Some(unplayed(&planned[place], reason));
@@ -154,30 +154,37 @@ impl Player {
             let mut over = Vec::new();
             for next in self.round(std::mem::take(&mut live), actor)? {
                 match next {
-                    Next::On(one) => live.push(one),
-                    Next::Over(one, ended, terminated) => over.push((one, ended, terminated)),
+                    RoundOutcome::Running(one) => live.push(one),
+                    RoundOutcome::Ended(one, ended, terminated) => over.push((one, ended, terminated)),
                 }
             }
             self.close(over.iter().map(|(one, ..)| one.session).collect());
             for (one, ended, terminated) in over {
-                let Live { place, environment, seat, turns, .. } = one;
-                let (planned, trace) = (planned[place].clone(), Some(actor.end(seat)));
+                let Live { place, environment, actor_state, turns, .. } = one;
+                let (planned, trace) = (planned[place].clone(), Some(actor.end(actor_state)));
                 done[place] = Some(Played { planned, environment, ended, terminated, turns, trace });
             }
         }
         Ok(done.into_iter().flatten().collect())
     }
 
-    fn seat<A: Actor>(
+    fn actor_state<A: Actor>(
         place: usize,
         opened: &Opened,
         planned: &Planned,
         actor: &mut A,
-    ) -> Result<Live<A::Seat>, TrainerError> {
-        let seat = actor.begin(planned.number, opened)?;
+    ) -> Result<Live<A::State>, TrainerError> {
+        let actor_state = actor.begin(planned.number, opened)?;
         // Rollouts of one task begin in one state.
         let state = Some("start".to_owned());
-        Ok(Live { place, session: opened.id, environment: opened.environment.clone(), seat, turns: Vec::new(), state })
+        Ok(Live {
+            place,
+            session: opened.id,
+            environment: opened.environment.clone(),
+            actor_state,
+            turns: Vec::new(),
+            state,
+        })
     }
 
     fn open(
@@ -224,14 +231,14 @@ impl Player {
     /// One turn of every live episode.
     fn round<A: Actor>(
         &mut self,
-        mut live: Vec<Live<A::Seat>>,
+        mut live: Vec<Live<A::State>>,
         actor: &mut A,
-    ) -> Result<Vec<Next<A::Seat>>, TrainerError> {
+    ) -> Result<Vec<RoundOutcome<A::State>>, TrainerError> {
         if live.is_empty() {
             return Ok(Vec::new());
         }
         let began = Instant::now();
-        let acts = actor.act(&mut live.iter_mut().map(|one| &mut one.seat).collect::<Vec<_>>())?;
+        let acts = actor.act(&mut live.iter_mut().map(|one| &mut one.actor_state).collect::<Vec<_>>())?;
         self.times.policy_seconds += began.elapsed().as_secs_f64();
         let began = Instant::now();
         let answers = self.send(&live, &acts);
@@ -286,15 +293,15 @@ impl Player {
 
     fn take<A: Actor>(
         &mut self,
-        mut one: Live<A::Seat>,
+        mut one: Live<A::State>,
         act: &Act,
         answer: Result<Answer, ClientError>,
         actor: &mut A,
-    ) -> Result<Next<A::Seat>, TrainerError> {
+    ) -> Result<RoundOutcome<A::State>, TrainerError> {
         let stepped = match answer {
             Ok(Answer::Stepped(stepped)) => stepped,
-            Ok(Answer::Judged(verdict)) => return Ok(Next::Over(one, judged(Some(&verdict)), false)),
-            Err(error) => return Ok(Next::Over(one, Ended::Masked(masked(&error)?), false)),
+            Ok(Answer::Judged(verdict)) => return Ok(RoundOutcome::Ended(one, judged(Some(&verdict)), false)),
+            Err(error) => return Ok(RoundOutcome::Ended(one, EpisodeEnd::Masked(masked(&error)?), false)),
         };
         let tool_calls = match act {
             Act::Step(action) => tools_called(action),
@@ -304,21 +311,21 @@ impl Player {
         one.state.clone_from(&stepped.info.state_hash);
         self.times.env_seconds += stepped.info.env_ms / 1_000.0;
         self.times.queue_seconds += stepped.info.queue_ms / 1_000.0;
-        actor.observe(&mut one.seat, &stepped)?;
+        actor.observe(&mut one.actor_state, &stepped)?;
         if !(stepped.terminated || stepped.truncated) {
-            return Ok(Next::On(one));
+            return Ok(RoundOutcome::Running(one));
         }
         if stepped.stop_reason == Some(StopReason::InfraError) {
-            return Ok(Next::Over(one, Ended::Masked("infra_error".to_owned()), false));
+            return Ok(RoundOutcome::Ended(one, EpisodeEnd::Masked("infra_error".to_owned()), false));
         }
         let ended = match &stepped.verdict {
             Some(verdict) => judged(Some(verdict)),
             None => match self.runtime.block_on(self.stream.verify(one.session)) {
                 Ok(verdict) => judged(Some(&verdict)),
-                Err(error) => Ended::Masked(masked(&error)?),
+                Err(error) => EpisodeEnd::Masked(masked(&error)?),
             },
         };
-        Ok(Next::Over(one, ended, stepped.terminated))
+        Ok(RoundOutcome::Ended(one, ended, stepped.terminated))
     }
 
     fn close(&mut self, sessions: Vec<SessionId>) {
@@ -329,7 +336,7 @@ impl Player {
     }
 }
 
-/// What the server says to a turn.
+/// The server's answer to a turn.
 enum Answer {
     Stepped(Box<Stepped>),
     Judged(Box<Verdict>),
@@ -358,21 +365,21 @@ fn copy(error: &ClientError) -> ClientError {
     }
 }
 
-fn judged(verdict: Option<&Verdict>) -> Ended {
+fn judged(verdict: Option<&Verdict>) -> EpisodeEnd {
     match verdict {
         Some(verdict) if verdict.status == Status::Scored && verdict.trainable => match verdict.score {
             Some(score) => {
-                Ended::Scored { score, strict: f64::from(verdict.strict.unwrap_or(0)), passed: verdict.passed }
+                EpisodeEnd::Scored { score, strict: f64::from(verdict.strict.unwrap_or(0)), passed: verdict.passed }
             }
-            None => Ended::Masked("scored without a score".to_owned()),
+            None => EpisodeEnd::Masked("scored without a score".to_owned()),
         },
-        Some(verdict) if verdict.status == Status::Scored => Ended::Masked("not trainable".to_owned()),
-        Some(verdict) => Ended::Masked(verdict.status.as_str().to_owned()),
-        None => Ended::Masked("no verdict".to_owned()),
+        Some(verdict) if verdict.status == Status::Scored => EpisodeEnd::Masked("not trainable".to_owned()),
+        Some(verdict) => EpisodeEnd::Masked(verdict.status.as_str().to_owned()),
+        None => EpisodeEnd::Masked("no verdict".to_owned()),
     }
 }
 
-/// Why an episode is no sample, unless the whole job cannot go on.
+/// Reason why an episode is no sample, unless the whole job cannot go on.
 fn masked(error: &ClientError) -> Result<String, TrainerError> {
     match error {
         ClientError::Problem(problem) => match problem.status {
@@ -390,7 +397,7 @@ fn unplayed<T>(planned: &Planned, reason: String) -> Played<T> {
     Played {
         planned: planned.clone(),
         environment: String::new(),
-        ended: Ended::Masked(reason),
+        ended: EpisodeEnd::Masked(reason),
         terminated: false,
         turns: Vec::new(),
         trace: None,

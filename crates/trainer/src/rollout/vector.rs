@@ -15,10 +15,10 @@ use super::{Act, Actor};
 use crate::failure::TrainerError;
 use crate::model::Mlp;
 
-/// What was seen and done in one turn.
+/// Observation and action of one turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorTurn {
-    /// What was seen.
+    /// Observation.
     pub vector: Vec<f32>,
     /// Place of the action.
     pub action: usize,
@@ -36,19 +36,19 @@ pub struct VectorActor {
 }
 
 /// An episode of a small network.
-pub struct VectorSeat {
+pub struct VectorState {
     random: ChaCha8Rng,
     actions: Vec<String>,
     vector: Vec<f32>,
     turns: Vec<VectorTurn>,
 }
 
-/// What is left of an episode.
+/// Record of an episode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorTrace {
     /// Every turn.
     pub turns: Vec<VectorTurn>,
-    /// What was seen last.
+    /// Last observation.
     pub last: Vec<f32>,
     /// Texts of the actions.
     pub actions: Vec<String>,
@@ -61,20 +61,20 @@ impl VectorActor {
         Self { model, device, seed, greedy }
     }
 
-    /// Log-probabilities of every action for every seat.
-    fn log_probs(&self, seats: &[&mut VectorSeat]) -> Result<Vec<f32>, TrainerError> {
+    /// Log-probabilities of every action for every episode.
+    fn log_probs(&self, states: &[&mut VectorState]) -> Result<Vec<f32>, TrainerError> {
         let inputs = self.model.config().inputs;
-        let mut flat = Vec::with_capacity(seats.len() * inputs);
-        for seat in seats {
-            if seat.vector.len() != inputs {
+        let mut flat = Vec::with_capacity(states.len() * inputs);
+        for state in states {
+            if state.vector.len() != inputs {
                 return Err(TrainerError::Environment(format!(
                     "the environment shows {} numbers to a policy over {inputs}",
-                    seat.vector.len()
+                    state.vector.len()
                 )));
             }
-            flat.extend_from_slice(&seat.vector);
+            flat.extend_from_slice(&state.vector);
         }
-        let shown = Tensor::<2>::from_data(TensorData::new(flat, [seats.len(), inputs]), &self.device);
+        let shown = Tensor::<2>::from_data(TensorData::new(flat, [states.len(), inputs]), &self.device);
         log_softmax(self.model.policy(shown), 1)
             .into_data()
             .try_to_vec()
@@ -107,45 +107,45 @@ pub fn read(observation: &Observation) -> Result<(Vec<f32>, Vec<String>), Traine
 }
 
 impl Actor for VectorActor {
-    type Seat = VectorSeat;
+    type State = VectorState;
     type Trace = VectorTrace;
 
-    fn begin(&mut self, number: u64, opened: &Opened) -> Result<VectorSeat, TrainerError> {
+    fn begin(&mut self, number: u64, opened: &Opened) -> Result<VectorState, TrainerError> {
         let (vector, actions) = read(&opened.observation)?;
         if actions.len() != self.model.config().outputs {
             let (shown, has) = (actions.len(), self.model.config().outputs);
             return Err(TrainerError::BadSpec(format!("the environment has {shown} actions, the policy {has}")));
         }
         let random = stream(self.seed, "vector", &[number]);
-        Ok(VectorSeat { random, actions, vector, turns: Vec::new() })
+        Ok(VectorState { random, actions, vector, turns: Vec::new() })
     }
 
-    fn act(&mut self, seats: &mut [&mut VectorSeat]) -> Result<Vec<Act>, TrainerError> {
-        let log_probs = self.log_probs(seats)?;
+    fn act(&mut self, states: &mut [&mut VectorState]) -> Result<Vec<Act>, TrainerError> {
+        let log_probs = self.log_probs(states)?;
         if log_probs.iter().any(|log_prob| log_prob.is_nan()) {
             return Err(TrainerError::NotFinite { tensor: "the policy's logits".to_owned() });
         }
         let greedy = self.greedy;
         let rows = log_probs.chunks_exact(self.model.config().outputs);
-        Ok(seats
+        Ok(states
             .iter_mut()
             .zip(rows)
-            .map(|(seat, row)| {
-                let action = if greedy { best(row) } else { drawn(row, seat.random.random::<f64>()) };
-                let vector = std::mem::take(&mut seat.vector);
-                seat.turns.push(VectorTurn { vector, action, log_prob: row[action] });
-                Act::Step(Action::Text(seat.actions[action].clone()))
+            .map(|(state, row)| {
+                let action = if greedy { best(row) } else { drawn(row, state.random.random::<f64>()) };
+                let vector = std::mem::take(&mut state.vector);
+                state.turns.push(VectorTurn { vector, action, log_prob: row[action] });
+                Act::Step(Action::Text(state.actions[action].clone()))
             })
             .collect())
     }
 
-    fn observe(&mut self, seat: &mut VectorSeat, stepped: &Stepped) -> Result<(), TrainerError> {
-        (seat.vector, _) = read(&stepped.observation)?;
+    fn observe(&mut self, state: &mut VectorState, stepped: &Stepped) -> Result<(), TrainerError> {
+        (state.vector, _) = read(&stepped.observation)?;
         Ok(())
     }
 
-    fn end(&mut self, seat: VectorSeat) -> VectorTrace {
-        VectorTrace { turns: seat.turns, last: seat.vector, actions: seat.actions }
+    fn end(&mut self, state: VectorState) -> VectorTrace {
+        VectorTrace { turns: state.turns, last: state.vector, actions: state.actions }
     }
 }
 

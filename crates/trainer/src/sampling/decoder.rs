@@ -1,4 +1,4 @@
-//! What sampling asks of a model: a cache of what was read, and the logits after it.
+//! Operations of a model that sampling needs: a cache of what was read, and the logits after it.
 
 use burn::tensor::Tensor;
 
@@ -6,10 +6,10 @@ use crate::failure::TrainerError;
 
 /// A model that answers the logits of the next token and remembers what each slot of a cache has read.
 pub trait Decoder {
-    /// What was read, per slot.
+    /// Cache of the tokens read, per slot.
     type Cache;
 
-    /// How many tokens there are.
+    /// Number of tokens.
     fn vocabulary(&self) -> usize;
 
     /// A cache of `slots` empty slots that hold `capacity` tokens each.

@@ -1,5 +1,5 @@
 //! Sampling of answers: continuous batches over one KV cache, a slot per episode, a random stream per episode, so that
-//! what an episode says does not hang on who shares its batch.
+//! what an episode says does not depend on who shares its batch.
 
 mod choice;
 mod decoder;
@@ -10,4 +10,4 @@ mod transformer;
 
 pub use choice::{Choice, choose};
 pub use decoder::Decoder;
-pub use sampler::{Answer, Ask, Sampler, Slot, Stopped};
+pub use sampler::{Answer, SampleRequest, Sampler, Slot, Stopped};

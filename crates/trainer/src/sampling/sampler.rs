@@ -1,4 +1,4 @@
-//! The sampler: slots owned by episodes, asks that join a running batch at any step and leave it when they are
+//! The sampler: slots owned by episodes, requests that join a running batch at any step and leave it when they are
 //! answered.
 
 use std::cmp::Reverse;
@@ -28,12 +28,12 @@ pub struct Slot {
     generation: u64,
 }
 
-/// What an episode wants to be answered.
+/// Request of an episode for an answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// Of which episode.
+pub struct SampleRequest<'a> {
+    /// Slot of the episode.
     pub slot: Slot,
-    /// What comes after all that the slot has read and answered so far.
+    /// Tokens that come after all that the slot has read and answered so far.
     pub tokens: &'a [u32],
     /// The longest answer, in tokens.
     pub max_tokens: usize,
@@ -45,18 +45,18 @@ pub struct Ask<'a> {
     pub stops: &'a [u32],
 }
 
-/// What an episode was answered.
+/// Answer to an episode's request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The sampled tokens, the stop token included.
     pub tokens: Vec<u32>,
     /// Of each token, as [`Choice::log_prob`].
     pub log_probs: Vec<f32>,
-    /// Why it ended.
+    /// Reason why it ended.
     pub stopped: Stopped,
 }
 
-/// Why an answer ended.
+/// Reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
     /// With a stop token, its last.
@@ -82,7 +82,7 @@ struct Episode {
     random: ChaCha8Rng,
     /// All that it read and answered, at most the capacity.
     history: Vec<u32>,
-    /// How much of the history the cache holds.
+    /// Number of tokens of the history in the cache.
     cached: usize,
     running: Option<Running>,
 }
@@ -90,7 +90,7 @@ struct Episode {
 /// Samples answers of a model for many episodes at once.
 ///
 /// An episode keeps its slot from turn to turn: what it has read is not read again. Each has a random stream of its
-/// own, from the seed and the episode's key, from which one number is drawn per token: an answer does not hang on who
+/// own, from the seed and the episode's key, from which one number is drawn per token: an answer does not depend on who
 /// shares the batch, but for the rounding of the model's sums. All calls block while the device computes.
 pub struct Sampler<D: Decoder> {
     decoder: D,
@@ -99,7 +99,7 @@ pub struct Sampler<D: Decoder> {
     seed: u64,
     episodes: Vec<Option<Episode>>,
     generations: Vec<u64>,
-    /// Slots whose ask was answered without a pass of the model.
+    /// Slots whose request was answered without a pass of the model.
     answered: Vec<(Slot, Answer)>,
 }
 
@@ -131,13 +131,13 @@ impl<D: Decoder> Sampler<D> {
         }
     }
 
-    /// How many slots are free.
+    /// Number of slots that are free.
     #[must_use]
     pub fn free_slots(&self) -> usize {
         self.episodes.iter().filter(|episode| episode.is_none()).count()
     }
 
-    /// How many tokens a slot can still take, of prompts and answers together.
+    /// Number of tokens that a slot can still take, of prompts and answers together.
     ///
     /// # Errors
     /// Where the slot is closed.
@@ -153,7 +153,7 @@ impl<D: Decoder> Sampler<D> {
         Ok(&self.episode(slot)?.history)
     }
 
-    /// How many asks are not answered yet.
+    /// Number of requests that are not answered yet.
     #[must_use]
     pub fn running(&self) -> usize {
         self.episodes.iter().flatten().filter(|episode| episode.running.is_some()).count() + self.answered.len()
@@ -164,53 +164,56 @@ impl<D: Decoder> Sampler<D> {
         &self.decoder
     }
 
-    /// Lets an ask join the batch; [`Self::step`] answers it.
+    /// Lets a request join the batch; [`Self::step`] answers it.
     ///
     /// # Errors
     /// [`TrainerError::Internal`], and nothing has changed, where the slot is closed or already asked, a token is none
     /// of the model's, a number is out of its range, or there is nothing to read.
-    pub fn submit(&mut self, ask: &Ask<'_>) -> Result<(), TrainerError> {
+    pub fn submit(&mut self, request: &SampleRequest<'_>) -> Result<(), TrainerError> {
         let (capacity, vocabulary) = (self.capacity, self.decoder.vocabulary());
-        let waits = self.answered.iter().any(|(slot, _)| *slot == ask.slot);
-        let episode = self.episode_mut(ask.slot)?;
+        let waits = self.answered.iter().any(|(slot, _)| *slot == request.slot);
+        let episode = self.episode_mut(request.slot)?;
         let fault = if waits || episode.running.is_some() {
             Some("it is asked twice at once".to_owned())
-        } else if let Some(token) = ask.tokens.iter().find(|&&token| token as usize >= vocabulary) {
+        } else if let Some(token) = request.tokens.iter().find(|&&token| token as usize >= vocabulary) {
             Some(format!("token {token} is not among the {vocabulary} of the model"))
-        } else if !(ask.temperature >= 0.0 && ask.temperature.is_finite() && (0.0..=1.0).contains(&ask.top_p)) {
-            Some(format!("temperature {} or top_p {} is out of its range", ask.temperature, ask.top_p))
-        } else if episode.history.is_empty() && ask.tokens.is_empty() {
+        } else if !(request.temperature >= 0.0
+            && request.temperature.is_finite()
+            && (0.0..=1.0).contains(&request.top_p))
+        {
+            Some(format!("temperature {} or top_p {} is out of its range", request.temperature, request.top_p))
+        } else if episode.history.is_empty() && request.tokens.is_empty() {
             Some("there is nothing to answer to".to_owned())
         } else {
             None
         };
         if let Some(fault) = fault {
-            return Err(TrainerError::Internal(format!("slot {}: {fault}", ask.slot.index)));
+            return Err(TrainerError::Internal(format!("slot {}: {fault}", request.slot.index)));
         }
         let answer = Answer { tokens: Vec::new(), log_probs: Vec::new(), stopped: Stopped::Length };
-        if episode.history.len() + ask.tokens.len() >= capacity {
-            self.answered.push((ask.slot, answer));
+        if episode.history.len() + request.tokens.len() >= capacity {
+            self.answered.push((request.slot, answer));
             return Ok(());
         }
-        episode.history.extend_from_slice(ask.tokens);
-        if ask.max_tokens == 0 {
-            self.answered.push((ask.slot, answer));
+        episode.history.extend_from_slice(request.tokens);
+        if request.max_tokens == 0 {
+            self.answered.push((request.slot, answer));
             return Ok(());
         }
         episode.running = Some(Running {
-            max_tokens: ask.max_tokens,
-            temperature: ask.temperature,
-            top_p: ask.top_p,
-            stops: ask.stops.to_vec(),
+            max_tokens: request.max_tokens,
+            temperature: request.temperature,
+            top_p: request.top_p,
+            stops: request.stops.to_vec(),
             answer,
         });
         Ok(())
     }
 
-    /// Samples one token for every ask in the batch and hands out those that are answered now; they leave the batch.
+    /// Samples one token for every request in the batch and hands out those that are answered now; they leave the batch.
     ///
     /// # Errors
-    /// Where the model's logits are not finite or the device fails; the asks in the batch are lost then, and their
+    /// Where the model's logits are not finite or the device fails; the requests in the batch are lost then, and their
     /// slots have to be closed.
     pub fn step(&mut self) -> Result<Vec<(Slot, Answer)>, TrainerError> {
         let mut answers = std::mem::take(&mut self.answered);
@@ -225,22 +228,22 @@ impl<D: Decoder> Sampler<D> {
     /// # Errors
     /// As [`Self::submit`] and [`Self::step`]; also where asks that were submitted before are still running. The slots
     /// of the asks have to be closed after an error.
-    pub fn answer(&mut self, asks: &[Ask<'_>]) -> Result<Vec<Answer>, TrainerError> {
+    pub fn answer(&mut self, requests: &[SampleRequest<'_>]) -> Result<Vec<Answer>, TrainerError> {
         if self.running() > 0 {
             return Err(TrainerError::Internal("other asks are running: submit these too".to_owned()));
         }
-        for ask in asks {
-            self.submit(ask)?;
+        for request in requests {
+            self.submit(request)?;
         }
-        let mut answers: Vec<Option<Answer>> = asks.iter().map(|_| None).collect();
+        let mut answers: Vec<Option<Answer>> = requests.iter().map(|_| None).collect();
         while self.running() > 0 {
             for (slot, answer) in self.step()? {
-                if let Some(place) = asks.iter().position(|ask| ask.slot == slot) {
+                if let Some(place) = requests.iter().position(|request| request.slot == slot) {
                     answers[place] = Some(answer);
                 }
             }
         }
-        let missing = || TrainerError::Internal("an ask was never answered".to_owned());
+        let missing = || TrainerError::Internal("a request was never answered".to_owned());
         answers.into_iter().map(|answer| answer.ok_or_else(missing)).collect()
     }
 
@@ -363,7 +366,7 @@ impl<D: Decoder> Sampler<D> {
         for (row, &index) in slots.iter().enumerate() {
             let episode = episodes[index].take();
             let Some(Episode { random, running: Some(running), .. }) = episode else {
-                return Err(TrainerError::Internal(format!("slot {index} has no ask")));
+                return Err(TrainerError::Internal(format!("slot {index} has no request")));
             };
             let logits = &logits[row * vocabulary..(row + 1) * vocabulary];
             rows.push(Row { logits, temperature: running.temperature, top_p: running.top_p, random });
@@ -398,7 +401,7 @@ impl<D: Decoder> Sampler<D> {
     }
 }
 
-/// What one choice needs.
+/// Inputs of one choice.
 struct Row<'a> {
     logits: &'a [f32],
     temperature: f64,

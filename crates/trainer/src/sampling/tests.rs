@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::sampler::stream;
-use super::{Answer, Ask, Decoder, Sampler, Slot, Stopped, choose};
+use super::{Answer, Decoder, SampleRequest, Sampler, Slot, Stopped, choose};
 use crate::failure::TrainerError;
 
 const VOCABULARY: usize = 11;
@@ -73,8 +73,8 @@ fn sampler(slots: usize) -> Sampler<Toy> {
     Sampler::new(Toy::default(), slots, CAPACITY, SEED)
 }
 
-fn ask(slot: Slot, tokens: &[u32]) -> Ask<'_> {
-    Ask { slot, tokens, max_tokens: 8, temperature: 1.0, top_p: 1.0, stops: &[STOP] }
+fn request(slot: Slot, tokens: &[u32]) -> SampleRequest<'_> {
+    SampleRequest { slot, tokens, max_tokens: 8, temperature: 1.0, top_p: 1.0, stops: &[STOP] }
 }
 
 /// One episode, as the contract says it.
@@ -88,18 +88,19 @@ impl Plain {
         Self { text: Vec::new(), random: stream(SEED, key) }
     }
 
-    fn answer(&mut self, ask: &Ask<'_>) -> Answer {
+    fn answer(&mut self, request: &SampleRequest<'_>) -> Answer {
         let mut answer = Answer { tokens: Vec::new(), log_probs: Vec::new(), stopped: Stopped::Length };
-        if self.text.len() + ask.tokens.len() >= CAPACITY {
+        if self.text.len() + request.tokens.len() >= CAPACITY {
             return answer;
         }
-        self.text.extend_from_slice(ask.tokens);
-        while answer.tokens.len() < ask.max_tokens && self.text.len() < CAPACITY {
-            let choice = choose(&logits_after(&self.text), ask.temperature, ask.top_p, &mut self.random).unwrap();
+        self.text.extend_from_slice(request.tokens);
+        while answer.tokens.len() < request.max_tokens && self.text.len() < CAPACITY {
+            let choice =
+                choose(&logits_after(&self.text), request.temperature, request.top_p, &mut self.random).unwrap();
             self.text.push(choice.token);
             answer.tokens.push(choice.token);
             answer.log_probs.push(choice.log_prob);
-            if ask.stops.contains(&choice.token) {
+            if request.stops.contains(&choice.token) {
                 answer.stopped = Stopped::Stop;
                 break;
             }
@@ -112,7 +113,7 @@ impl Plain {
 fn greedy_is_the_chain_of_the_largest_logits() {
     let mut sampler = sampler(1);
     let slot = sampler.open(0).unwrap();
-    let greedy = Ask { temperature: 0.0, stops: &[], ..ask(slot, &[1, 2, 3]) };
+    let greedy = SampleRequest { temperature: 0.0, stops: &[], ..request(slot, &[1, 2, 3]) };
     let found = sampler.answer(&[greedy]).unwrap().remove(0);
     let mut text = vec![1, 2, 3];
     for _ in 0..8 {
@@ -131,14 +132,15 @@ fn an_answer_does_not_hang_on_who_shares_the_batch() {
         .map(|key| {
             let mut sampler = sampler(1);
             let slot = sampler.open(key).unwrap();
-            sampler.answer(&[ask(slot, &[key as u32, 4])]).unwrap().remove(0)
+            sampler.answer(&[request(slot, &[key as u32, 4])]).unwrap().remove(0)
         })
         .collect();
     let mut sampler = sampler(6);
     let slots: Vec<Slot> = (0..6).rev().map(|key| sampler.open(key).unwrap()).collect();
     let prompts: Vec<[u32; 2]> = (0..6).rev().map(|key| [key, 4]).collect();
-    let asks: Vec<Ask<'_>> = slots.iter().zip(&prompts).map(|(&slot, prompt)| ask(slot, prompt)).collect();
-    let mut together = sampler.answer(&asks).unwrap();
+    let requests: Vec<SampleRequest<'_>> =
+        slots.iter().zip(&prompts).map(|(&slot, prompt)| request(slot, prompt)).collect();
+    let mut together = sampler.answer(&requests).unwrap();
     together.reverse();
     assert_eq!(together, alone);
 }
@@ -147,16 +149,16 @@ fn an_answer_does_not_hang_on_who_shares_the_batch() {
 fn finished_rows_leave_the_batch_and_nothing_is_read_twice() {
     let mut sampler = sampler(3);
     let slots: Vec<Slot> = (0..3).map(|key| sampler.open(key).unwrap()).collect();
-    let asks: Vec<Ask<'_>> = slots
+    let requests: Vec<SampleRequest<'_>> = slots
         .iter()
         .zip([1, 3, 6])
-        .map(|(&slot, max_tokens)| Ask { max_tokens, stops: &[], ..ask(slot, &[7]) })
+        .map(|(&slot, max_tokens)| SampleRequest { max_tokens, stops: &[], ..request(slot, &[7]) })
         .collect();
-    let answers = sampler.answer(&asks).unwrap();
+    let answers = sampler.answer(&requests).unwrap();
     assert_eq!(answers.iter().map(|answer| answer.tokens.len()).collect::<Vec<_>>(), [1, 3, 6]);
     assert_eq!(*sampler.decoder().rows_per_pass.borrow(), [3, 2, 2, 1, 1, 1]);
     let before = *sampler.decoder().tokens_read.borrow();
-    sampler.answer(&[Ask { max_tokens: 1, ..ask(slots[2], &[1, 2]) }]).unwrap();
+    sampler.answer(&[SampleRequest { max_tokens: 1, ..request(slots[2], &[1, 2]) }]).unwrap();
     let read = *sampler.decoder().tokens_read.borrow() - before;
     assert_eq!(read, 3, "the last token of the answer before, and the two of the observation");
 }
@@ -166,9 +168,12 @@ fn long_prompts_do_not_pad_the_rows_that_go_on() {
     let mut sampler = sampler(4);
     let slots: Vec<Slot> = (0..4).map(|key| sampler.open(key).unwrap()).collect();
     let prompts: [&[u32]; 4] = [&[1; 20], &[2], &[3; 19], &[4]];
-    let asks: Vec<Ask<'_>> =
-        slots.iter().zip(prompts).map(|(&slot, tokens)| Ask { max_tokens: 1, ..ask(slot, tokens) }).collect();
-    sampler.answer(&asks).unwrap();
+    let requests: Vec<SampleRequest<'_>> = slots
+        .iter()
+        .zip(prompts)
+        .map(|(&slot, tokens)| SampleRequest { max_tokens: 1, ..request(slot, tokens) })
+        .collect();
+    sampler.answer(&requests).unwrap();
     assert_eq!(*sampler.decoder().rows_per_pass.borrow(), [2, 2]);
 }
 
@@ -177,16 +182,16 @@ fn the_capacity_ends_an_answer_and_refuses_a_prompt_without_touching_the_slot() 
     let mut sampler = sampler(1);
     let slot = sampler.open(1).unwrap();
     let long = vec![2; CAPACITY - 3];
-    let full = sampler.answer(&[Ask { stops: &[], ..ask(slot, &long) }]).unwrap().remove(0);
+    let full = sampler.answer(&[SampleRequest { stops: &[], ..request(slot, &long) }]).unwrap().remove(0);
     assert_eq!((full.tokens.len(), full.stopped), (3, Stopped::Length));
     assert_eq!(sampler.room(slot).unwrap(), 0);
-    let refused = sampler.answer(&[ask(slot, &[1])]).unwrap().remove(0);
+    let refused = sampler.answer(&[request(slot, &[1])]).unwrap().remove(0);
     assert_eq!((refused.tokens.len(), refused.stopped), (0, Stopped::Length));
     assert_eq!(sampler.history(slot).unwrap().len(), CAPACITY);
     sampler.close(slot);
     let slot = sampler.open(1).unwrap();
     let too_long = vec![2; CAPACITY];
-    assert!(sampler.answer(&[ask(slot, &too_long)]).unwrap()[0].tokens.is_empty());
+    assert!(sampler.answer(&[request(slot, &too_long)]).unwrap()[0].tokens.is_empty());
     assert_eq!(sampler.room(slot).unwrap(), CAPACITY, "a refused prompt is not read");
 }
 
@@ -195,11 +200,11 @@ fn a_slot_is_clean_after_it_was_closed() {
     let mut sampler = sampler(1);
     let first = sampler.open(9).unwrap();
     assert!(sampler.open(10).is_none());
-    let before = sampler.answer(&[ask(first, &[1, 2])]).unwrap();
+    let before = sampler.answer(&[request(first, &[1, 2])]).unwrap();
     sampler.close(first);
     let second = sampler.open(9).unwrap();
-    assert_eq!(sampler.answer(&[ask(second, &[1, 2])]).unwrap(), before);
-    assert!(sampler.answer(&[ask(first, &[1])]).is_err(), "the closed slot does not reach the new owner");
+    assert_eq!(sampler.answer(&[request(second, &[1, 2])]).unwrap(), before);
+    assert!(sampler.answer(&[request(first, &[1])]).is_err(), "the closed slot does not reach the new owner");
     sampler.close(first);
     assert_eq!(sampler.free_slots(), 0);
 }
@@ -208,42 +213,42 @@ fn a_slot_is_clean_after_it_was_closed() {
 fn asks_join_a_running_batch() {
     let mut sampler = sampler(2);
     let (first, second) = (sampler.open(0).unwrap(), sampler.open(1).unwrap());
-    sampler.submit(&Ask { stops: &[], max_tokens: 4, ..ask(first, &[1]) }).unwrap();
+    sampler.submit(&SampleRequest { stops: &[], max_tokens: 4, ..request(first, &[1]) }).unwrap();
     assert!(sampler.step().unwrap().is_empty());
-    sampler.submit(&Ask { stops: &[], max_tokens: 2, ..ask(second, &[2]) }).unwrap();
-    assert!(sampler.answer(&[ask(second, &[2])]).is_err());
+    sampler.submit(&SampleRequest { stops: &[], max_tokens: 2, ..request(second, &[2]) }).unwrap();
+    assert!(sampler.answer(&[request(second, &[2])]).is_err());
     let mut order = Vec::new();
     while sampler.running() > 0 {
         order.extend(sampler.step().unwrap());
     }
     let plain = |key, tokens: &[u32], max_tokens| {
         let mut plain = Plain::new(key);
-        plain.answer(&Ask { stops: &[], max_tokens, ..ask(first, tokens) })
+        plain.answer(&SampleRequest { stops: &[], max_tokens, ..request(first, tokens) })
     };
     assert_eq!(order, [(second, plain(1, &[2], 2)), (first, plain(0, &[1], 4))]);
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_and_changes_nothing() {
+fn invalid_requests_are_refused_and_change_nothing() {
     let mut sampler = sampler(1);
     let slot = sampler.open(0).unwrap();
     let foreign = [VOCABULARY as u32];
     for wrong in [
-        ask(slot, &foreign),
-        ask(slot, &[]),
-        Ask { temperature: f64::NAN, ..ask(slot, &[1]) },
-        Ask { temperature: -1.0, ..ask(slot, &[1]) },
-        Ask { top_p: 1.5, ..ask(slot, &[1]) },
+        request(slot, &foreign),
+        request(slot, &[]),
+        SampleRequest { temperature: f64::NAN, ..request(slot, &[1]) },
+        SampleRequest { temperature: -1.0, ..request(slot, &[1]) },
+        SampleRequest { top_p: 1.5, ..request(slot, &[1]) },
     ] {
         assert!(sampler.submit(&wrong).is_err(), "{wrong:?}");
         assert_eq!((sampler.running(), sampler.room(slot).unwrap()), (0, CAPACITY));
     }
-    sampler.submit(&ask(slot, &[1])).unwrap();
-    assert!(sampler.submit(&ask(slot, &[1])).is_err(), "one ask at a time");
+    sampler.submit(&request(slot, &[1])).unwrap();
+    assert!(sampler.submit(&request(slot, &[1])).is_err(), "one request at a time");
     sampler.close(slot);
     assert_eq!(sampler.running(), 0, "closing drops the answer");
     let slot = sampler.open(0).unwrap();
-    assert!(sampler.answer(&[Ask { max_tokens: 0, ..ask(slot, &[1]) }]).unwrap()[0].tokens.is_empty());
+    assert!(sampler.answer(&[SampleRequest { max_tokens: 0, ..request(slot, &[1]) }]).unwrap()[0].tokens.is_empty());
 }
 
 #[test]
@@ -251,7 +256,7 @@ fn logits_that_are_no_numbers_end_in_an_error() {
     let broken = Toy { broken: true, ..Toy::default() };
     let mut sampler = Sampler::new(broken, 1, CAPACITY, SEED);
     let slot = sampler.open(0).unwrap();
-    assert_eq!(sampler.answer(&[ask(slot, &[1])]).unwrap_err().code(), "not_finite");
+    assert_eq!(sampler.answer(&[request(slot, &[1])]).unwrap_err().code(), "not_finite");
     sampler.close(slot);
     assert_eq!((sampler.running(), sampler.free_slots()), (0, 1));
 }
@@ -277,7 +282,7 @@ fn a_thousand_random_operations_agree_with_the_plain_definition() {
             }
             3 if !closed.is_empty() => {
                 let slot = closed[random.random_range(0..closed.len())];
-                assert!(sampler.room(slot).is_err() && sampler.answer(&[ask(slot, &[1])]).is_err());
+                assert!(sampler.room(slot).is_err() && sampler.answer(&[request(slot, &[1])]).is_err());
             }
             _ => {
                 let prompts: Vec<Vec<u32>> = (0..open.len())
@@ -286,21 +291,21 @@ fn a_thousand_random_operations_agree_with_the_plain_definition() {
                     })
                     .collect();
                 let mut expected = Vec::new();
-                let mut asks = Vec::new();
+                let mut requests = Vec::new();
                 for ((slot, plain), prompt) in open.iter_mut().zip(&prompts) {
                     if random.random_bool(0.3) {
                         continue;
                     }
-                    let ask = Ask {
+                    let request = SampleRequest {
                         max_tokens: random.random_range(0..6),
                         temperature: [0.0, 0.7, 1.0][random.random_range(0..3)],
                         top_p: [0.5, 1.0][random.random_range(0..2)],
-                        ..ask(*slot, prompt)
+                        ..request(*slot, prompt)
                     };
-                    expected.push(plain.answer(&ask));
-                    asks.push(ask);
+                    expected.push(plain.answer(&request));
+                    requests.push(request);
                 }
-                assert_eq!(sampler.answer(&asks).unwrap(), expected);
+                assert_eq!(sampler.answer(&requests).unwrap(), expected);
             }
         }
         for (slot, plain) in &open {

@@ -37,7 +37,7 @@ mod tests {
 
     use super::*;
     use crate::model::TransformerConfig;
-    use crate::sampling::{Answer, Ask, Sampler};
+    use crate::sampling::{Answer, SampleRequest, Sampler};
 
     const SLOTS: usize = 4;
     const CAPACITY: usize = 64;
@@ -65,12 +65,19 @@ mod tests {
         for turn in 0..3_u32 {
             let prompts: Vec<Vec<u32>> =
                 (0..3).map(|row| (0..=row * 4 + turn).map(|step| step * 7 + row).collect()).collect();
-            let asks: Vec<Ask<'_>> = slots
+            let requests: Vec<SampleRequest<'_>> = slots
                 .iter()
                 .zip(&prompts)
-                .map(|(&slot, tokens)| Ask { slot, tokens, max_tokens: 4, temperature: 0.0, top_p: 1.0, stops: &[] })
+                .map(|(&slot, tokens)| SampleRequest {
+                    slot,
+                    tokens,
+                    max_tokens: 4,
+                    temperature: 0.0,
+                    top_p: 1.0,
+                    stops: &[],
+                })
                 .collect();
-            let answers = sampler.answer(&asks).unwrap();
+            let answers = sampler.answer(&requests).unwrap();
             for ((text, prompt), answer) in texts.iter_mut().zip(&prompts).zip(answers) {
                 text.extend(prompt);
                 for token in answer.tokens {
@@ -83,19 +90,21 @@ mod tests {
 
     #[test]
     fn sampled_answers_agree_alone_and_together_up_to_rounding() {
-        let ask = |slot, tokens| Ask { slot, tokens, max_tokens: 12, temperature: 1.0, top_p: 0.95, stops: &[] };
+        let request =
+            |slot, tokens| SampleRequest { slot, tokens, max_tokens: 12, temperature: 1.0, top_p: 0.95, stops: &[] };
         let prompts: [&[u32]; 3] = [&[1, 2, 3, 4, 5], &[9], &[7, 7, 7]];
         let alone: Vec<Answer> = (0..3)
             .map(|key| {
                 let mut sampler = Sampler::new(model(), 1, CAPACITY, 1);
                 let slot = sampler.open(key as u64).unwrap();
-                sampler.answer(&[ask(slot, prompts[key])]).unwrap().remove(0)
+                sampler.answer(&[request(slot, prompts[key])]).unwrap().remove(0)
             })
             .collect();
         let mut sampler = Sampler::new(model(), SLOTS, CAPACITY, 1);
         let slots: Vec<_> = (0..3).map(|key| sampler.open(key).unwrap()).collect();
-        let asks: Vec<Ask<'_>> = slots.iter().zip(prompts).map(|(&slot, tokens)| ask(slot, tokens)).collect();
-        for (found, expected) in sampler.answer(&asks).unwrap().iter().zip(&alone) {
+        let requests: Vec<SampleRequest<'_>> =
+            slots.iter().zip(prompts).map(|(&slot, tokens)| request(slot, tokens)).collect();
+        for (found, expected) in sampler.answer(&requests).unwrap().iter().zip(&alone) {
             assert_eq!(found.tokens, expected.tokens);
             for (found, expected) in found.log_probs.iter().zip(&expected.log_probs) {
                 assert!((found - expected).abs() < 1e-4, "{found} for {expected}");

@@ -12,7 +12,7 @@ const UNKNOWN: i64 = 2;
 const CONTROL: i64 = 3;
 const USER_DEFINED: i64 = 4;
 
-/// How Llama 3 cuts a text before merging; Qwen 2 differs in taking digits one by one.
+/// Pattern by which Llama 3 cuts a text before merging; Qwen 2 differs in taking digits one by one.
 const LLAMA_3_PATTERN: &str = concat!(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|",
     r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"

@@ -31,7 +31,7 @@ pub(super) struct HuggingFace {
     special_names: Vec<String>,
 }
 
-/// How a vocabulary spells bytes.
+/// Spelling of bytes in a vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     /// One printable character per byte.
@@ -189,7 +189,7 @@ impl HuggingFace {
     }
 }
 
-/// What every `tokenizer_config.json` says.
+/// Fields of every `tokenizer_config.json`.
 pub(super) fn new_config() -> Map<String, Value> {
     let mut config = Map::new();
     config.insert("tokenizer_class".to_owned(), "PreTrainedTokenizerFast".into());

@@ -23,7 +23,7 @@ use crate::model::load::gguf::Metadata;
 
 /// Name of the file that says that a folder's tokenizer is that of bytes.
 const BYTE_FILE: &str = "palestra_tokenizer.json";
-/// What that file says.
+/// Contents of that file.
 const BYTE_FILE_TEXT: &str = "{\"kind\":\"bytes\",\"version\":1}\n";
 
 /// A tokenizer. Clones share everything.
@@ -54,8 +54,8 @@ impl Tokenizer {
         let note = folder.join(BYTE_FILE);
         if note.exists() {
             let text = hugging_face::read_bounded(&note)?;
-            let said: Value = serde_json::from_slice(&text).unwrap_or_default();
-            if said["kind"] != "bytes" || said["version"] != 1 {
+            let stored: Value = serde_json::from_slice(&text).unwrap_or_default();
+            if stored["kind"] != "bytes" || stored["version"] != 1 {
                 return Err(TrainerError::BadCheckpoint(format!("{}: an unknown kind of tokenizer", note.display())));
             }
             return Ok(Self::bytes());
@@ -89,7 +89,7 @@ impl Tokenizer {
         Self(Arc::new(Kind::HuggingFace(Box::new(tokenizer))))
     }
 
-    /// Whether this is the built-in tokenizer.
+    /// True if this is the built-in tokenizer.
     #[must_use]
     pub fn is_bytes(&self) -> bool {
         matches!(*self.0, Kind::Byte)
@@ -162,7 +162,7 @@ impl Tokenizer {
         }
     }
 
-    /// Whether a token is special: structure, never text.
+    /// True if a token is special: structure, never text.
     #[must_use]
     pub fn is_special(&self, id: u32) -> bool {
         match &*self.0 {

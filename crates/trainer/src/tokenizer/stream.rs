@@ -28,14 +28,14 @@ impl TextStream {
         text
     }
 
-    /// What is left at the end: U+FFFD where a character stayed unfinished.
+    /// Remainder at the end: U+FFFD where a character stayed unfinished.
     #[must_use]
     pub fn finish(self) -> String {
         String::from_utf8_lossy(&self.pending).into_owned()
     }
 }
 
-/// How many bytes at the end are a character whose rest may still come.
+/// Number of bytes at the end of a character whose rest may still come.
 fn unfinished(bytes: &[u8]) -> usize {
     let mut rest = bytes;
     loop {

@@ -92,7 +92,7 @@ fn a_tokenizer_from_gguf_equals_the_same_models_tokenizer_file() {
 }
 
 #[test]
-fn what_is_saved_is_read_back_equal() {
+fn saved_tokenizers_are_read_back_equal() {
     let folder = tempdir().expect("a folder");
     let tokenizer = Tokenizer::from_gguf(&metadata(&learn("qwen2"), "qwen2")).expect("a tokenizer");
     tokenizer.save(folder.path()).expect("written");

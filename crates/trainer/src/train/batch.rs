@@ -4,28 +4,28 @@ use palestra_protocol::spec::train::{Reward, RewardFrom, Truncated};
 
 use crate::algorithm::advantage::{Advantages, Episode, Turn};
 use crate::data::{Part, Sequence};
-use crate::rollout::{Ended, Played};
+use crate::rollout::{EpisodeEnd, Played};
 
 /// A token that is learnt from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Target {
-    /// Its place in the row; foretold from the place before.
-    pub(super) place: usize,
-    /// How much better it was than expected.
+    /// Its position in the row; predicted from the position before.
+    pub(super) position: usize,
+    /// Its advantage.
     pub(super) advantage: f64,
     /// The log-probability with which it was sampled.
     pub(super) behaviour: f32,
-    /// What the state before it is worth; none where nothing values states.
-    pub(super) worth: Option<Worth>,
+    /// Value of the state before it; none where nothing values states.
+    pub(super) value: Option<StateValue>,
 }
 
-/// What a value function says of a state, and what it should say.
+/// Value of a state by the value function, and its target.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Worth {
+pub(super) struct StateValue {
     /// Before the update.
-    pub(super) said: f32,
-    /// What was earned from there on, as generalised advantage estimation sees it.
-    pub(super) earned: f32,
+    pub(super) predicted: f32,
+    /// Return from there on, by generalised advantage estimation.
+    pub(super) target_return: f32,
 }
 
 /// A sequence that goes through the model.
@@ -35,55 +35,54 @@ pub(super) struct Row {
     pub(super) tokens: Vec<u32>,
     /// Tokens that the policy sampled.
     pub(super) actions: Vec<Target>,
-    /// Places of tokens that the environment showed.
+    /// Positions of tokens that the environment showed.
     pub(super) observations: Vec<usize>,
 }
 
-/// What an episode earned, before any shaping by an algorithm; none where it is no sample.
+/// Reward of an episode, before any shaping by an algorithm; none where it is no sample.
 #[must_use]
 pub(super) fn reward<T>(played: &Played<T>, tokens: usize, spec: &Reward) -> Option<f64> {
-    let Ended::Scored { score, strict, .. } = played.ended else { return None };
-    let earned = match spec.from {
+    let EpisodeEnd::Scored { score, strict, .. } = played.ended else { return None };
+    let raw = match spec.from {
         RewardFrom::Score => score,
         RewardFrom::Strict => strict,
         RewardFrom::Return => played.turns.iter().map(|turn| turn.reward).sum(),
     };
     let counted = match (played.terminated, spec.truncated) {
-        (true, _) | (false, Truncated::Score) => earned,
+        (true, _) | (false, Truncated::Score) => raw,
         (false, Truncated::Zero) => 0.0,
         (false, Truncated::Mask) => return None,
     };
     Some(counted - spec.length_cost * tokens as f64 / 1_000.0)
 }
 
-/// Whether an episode would have gone on to earn more than its reward says: a limit cut it, and its steps are what is rewarded. A verdict
-/// judges what is there, and nothing is to come after it.
+/// True if the last state of an episode is bootstrapped: a limit cut it, and its steps are rewarded. After a verdict comes no more reward.
 #[must_use]
-pub(super) fn goes_on(terminated: bool, spec: &Reward) -> bool {
+pub(super) fn is_bootstrapped(terminated: bool, spec: &Reward) -> bool {
     !terminated && spec.from == RewardFrom::Return && spec.truncated == Truncated::Score
 }
 
-/// An episode as advantages see it. `earned` is what it earned after all shaping; none masks it.
+/// An episode as advantages see it. `shaped` is its reward after all shaping; none masks it.
 #[must_use]
-pub(super) fn episode(played: &Played<Sequence>, earned: Option<f64>, spec: &Reward) -> Episode {
+pub(super) fn episode(played: &Played<Sequence>, shaped: Option<f64>, spec: &Reward) -> Episode {
     let tokens = tokens_of_turns(played);
     let last = played.turns.len().saturating_sub(1);
     let returns = spec.from == RewardFrom::Return;
     let raw: f64 = played.turns.iter().map(|turn| turn.reward).sum();
-    let turns = played.turns.iter().enumerate().map(|(place, turn)| {
-        let at_end = if place == last { earned.unwrap_or(0.0) } else { 0.0 };
-        // What shaping added to a return is earned at the end.
-        let shaped = if place == last { earned.unwrap_or(raw) - raw } else { 0.0 };
+    let turns = played.turns.iter().enumerate().map(|(position, turn)| {
+        let at_end = if position == last { shaped.unwrap_or(0.0) } else { 0.0 };
+        // The difference that shaping makes to a return belongs to the last turn.
+        let bonus = if position == last { shaped.unwrap_or(raw) - raw } else { 0.0 };
         Turn {
-            tokens: tokens.get(place).copied().unwrap_or(0),
-            reward: if returns { turn.reward + shaped } else { at_end },
+            tokens: tokens.get(position).copied().unwrap_or(0),
+            reward: if returns { turn.reward + bonus } else { at_end },
             state: turn.state.clone(),
         }
     });
     Episode {
         group: played.planned.group,
-        reward: earned.unwrap_or(0.0),
-        counts: earned.is_some() && !played.turns.is_empty(),
+        reward: shaped.unwrap_or(0.0),
+        counts: shaped.is_some() && !played.turns.is_empty(),
         turns: turns.collect(),
         tool_calls: played.turns.iter().map(|turn| turn.tool_calls).sum(),
         game: played.planned.name.clone(),
@@ -96,8 +95,8 @@ pub(super) fn episode(played: &Played<Sequence>, earned: Option<f64>, spec: &Rew
 fn tokens_of_turns(played: &Played<Sequence>) -> Vec<usize> {
     let Some(sequence) = &played.trace else { return Vec::new() };
     let mut tokens = vec![0; played.turns.len()];
-    for place in sequence.places(Part::Action) {
-        if let Some(count) = tokens.get_mut(sequence.turn(place)) {
+    for position in sequence.positions(Part::Action) {
+        if let Some(count) = tokens.get_mut(sequence.turn(position)) {
             *count += 1;
         }
     }
@@ -116,14 +115,14 @@ pub(super) fn rows(played: &[Played<Sequence>], advantages: &Advantages) -> Vec<
 /// A sequence whose tokens are learnt from with the advantage of their turn.
 #[must_use]
 pub(super) fn row(sequence: &Sequence, turns: &[f64]) -> Row {
-    let actions = sequence.places(Part::Action).filter_map(|place| {
-        let advantage = *turns.get(sequence.turn(place))?;
-        Some(Target { place, advantage, behaviour: sequence.behaviour(place), worth: None })
+    let actions = sequence.positions(Part::Action).filter_map(|position| {
+        let advantage = *turns.get(sequence.turn(position))?;
+        Some(Target { position, advantage, behaviour: sequence.behaviour(position), value: None })
     });
     Row {
         tokens: sequence.tokens().to_vec(),
         actions: actions.collect(),
-        observations: sequence.places(Part::Observation).collect(),
+        observations: sequence.positions(Part::Observation).collect(),
     }
 }
 
@@ -134,7 +133,7 @@ mod tests {
     use super::*;
     use crate::rollout::{Planned, Turn as PlayedTurn};
 
-    fn played(ended: Ended, terminated: bool) -> Played<Sequence> {
+    fn played(ended: EpisodeEnd, terminated: bool) -> Played<Sequence> {
         let mut sequence = Sequence::begin(&[1, 2]);
         sequence.answer(&[3, 4], &[-0.5, -0.5], 0);
         sequence.extend(&[5], Part::Observation, 1);
@@ -157,7 +156,7 @@ mod tests {
         }
     }
 
-    const SCORED: Ended = Ended::Scored { score: 0.6, strict: 0.0, passed: false };
+    const SCORED: EpisodeEnd = EpisodeEnd::Scored { score: 0.6, strict: 0.0, passed: false };
 
     #[test]
     fn each_source_of_reward_gives_its_number() {
@@ -173,7 +172,8 @@ mod tests {
 
     #[test]
     fn only_cut_episodes_whose_steps_are_rewarded_go_on() {
-        let of = |from, truncated, terminated| goes_on(terminated, &Reward { from, truncated, ..Reward::default() });
+        let of =
+            |from, truncated, terminated| is_bootstrapped(terminated, &Reward { from, truncated, ..Reward::default() });
         assert!(of(RewardFrom::Return, Truncated::Score, false));
         assert!(!of(RewardFrom::Return, Truncated::Score, true));
         assert!(!of(RewardFrom::Return, Truncated::Zero, false));
@@ -182,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_scored_is_never_a_zero() {
-        let masked = played(Ended::Masked("infra_error".to_owned()), true);
+    fn unscored_episodes_are_never_zeros() {
+        let masked = played(EpisodeEnd::Masked("infra_error".to_owned()), true);
         assert_eq!(reward(&masked, 3, &Reward::default()), None);
         assert!(!episode(&masked, None, &Reward::default()).counts);
     }
@@ -192,7 +192,8 @@ mod tests {
     fn tokens_get_the_advantage_of_their_turn_and_nothing_else_is_learnt_from() {
         let advantages = Advantages { turns: vec![vec![1.0, -2.0]], kept: vec![true] };
         let rows = rows(&[played(SCORED, true)], &advantages);
-        let learnt: Vec<(usize, f64)> = rows[0].actions.iter().map(|target| (target.place, target.advantage)).collect();
+        let learnt: Vec<(usize, f64)> =
+            rows[0].actions.iter().map(|target| (target.position, target.advantage)).collect();
         assert_eq!(learnt, [(2, 1.0), (3, 1.0), (5, -2.0)]);
         assert_eq!(rows[0].observations, [4]);
         let left_out = Advantages { turns: vec![vec![0.0, 0.0]], kept: vec![false] };

@@ -22,11 +22,11 @@ use super::measure;
 use super::update::{host, numbers, scalar};
 use crate::algorithm::advantage::generalised::{End, Step, generalised, whitened};
 use crate::algorithm::loss::{TokenBatch, value};
-use crate::algorithm::preset::{Judging, Parts};
+use crate::algorithm::preset::{AdvantageEstimator, Parts};
 use crate::failure::TrainerError;
-use crate::habits::Habits;
 use crate::model::{Mlp, MlpConfig};
 use crate::optimizer::{AdamW, Gradients, rate};
+use crate::policy_manifest::PolicyManifest;
 use crate::rollout::{Plans, PlayLimits, Played, Player, Times, VectorActor, VectorTrace, read_vector, stream};
 
 /// Width of the hidden layers where a job says nothing.
@@ -86,7 +86,7 @@ pub(super) fn train(
     }
     let folder = context.files.folder.join("policy");
     control.model.valid().save(&folder)?;
-    Habits { actions: saved.actions.clone(), ..Habits::default() }.save(&folder)?;
+    PolicyManifest { actions: saved.actions.clone(), ..PolicyManifest::default() }.save(&folder)?;
     journal.finish(&folder, parent, "mlp", saved.environments.into_iter().collect(), &context.files.folder)
 }
 
@@ -94,7 +94,7 @@ fn versions(played: &[Played<VectorTrace>]) -> BTreeSet<String> {
     played.iter().map(|played| played.environment.clone()).filter(|name| !name.is_empty()).collect()
 }
 
-/// How many numbers and actions the first environment shows.
+/// Numbers of observations and actions of the first environment.
 fn shape(spec: &Train, context: &Context, plans: &Plans) -> Result<MlpConfig, TrainerError> {
     let first = plans.update(0, 0, 1, 1).remove(0);
     let request = CreateSession {
@@ -190,15 +190,15 @@ impl Control<'_> {
         let (mut turns, mut advantages, mut rewards) = (Turns::default(), Vec::new(), Vec::new());
         let mut masked = 0_usize;
         for one in played {
-            let (Some(trace), Some(earned)) = (&one.trace, batch::reward(one, 0, &self.spec.reward)) else {
+            let (Some(trace), Some(episode_reward)) = (&one.trace, batch::reward(one, 0, &self.spec.reward)) else {
                 masked += 1;
                 continue;
             };
             let count = one.turns.len().min(trace.turns.len());
             let values = values_of(&model, trace, count, device)?;
-            let steps = steps(one, &values, earned, &self.spec.reward);
+            let steps = steps(one, &values, episode_reward, &self.spec.reward);
             let estimate = generalised(&steps, 0.0, self.parts.gamma, lambda);
-            rewards.push(earned);
+            rewards.push(episode_reward);
             advantages.extend(estimate.advantages);
             turns.returns.extend(estimate.returns.iter().map(|value| *value as f32));
             turns.values.extend_from_slice(&values[..count]);
@@ -217,12 +217,12 @@ impl Control<'_> {
                 played.len()
             )));
         }
-        let earned: Vec<f64> = turns.returns.iter().map(|value| f64::from(*value)).collect();
+        let returns: Vec<f64> = turns.returns.iter().map(|value| f64::from(*value)).collect();
         let values = Values::from([
             ("reward_mean".to_owned(), rewards.iter().sum::<f64>() / rewards.len() as f64),
             ("masked_episodes".to_owned(), masked as f64),
             ("turns_mean".to_owned(), turns.actions.len() as f64 / rewards.len().max(1) as f64),
-            ("explained_variance".to_owned(), explained(&advantages, &earned)),
+            ("explained_variance".to_owned(), explained(&advantages, &returns)),
         ]);
         Ok((turns, values))
     }
@@ -259,7 +259,7 @@ impl Control<'_> {
         let logs = log_softmax(self.model.policy(seen.clone()), 1);
         let entropy = (logs.clone().exp() * logs.clone()).sum_dim(1).squeeze_dim::<1>(1).neg();
         let sequence_of: Vec<usize> = (0..part.len()).collect();
-        let told = self.parts.loss.loss(TokenBatch {
+        let parts = self.parts.loss.loss(TokenBatch {
             new: logs.gather(1, acted).squeeze_dim::<1>(1),
             old: of(&turns.old),
             reference: None,
@@ -270,13 +270,13 @@ impl Control<'_> {
         })?;
         let values = self.model.value(seen);
         let value_loss = value::loss(values, of(&turns.values), of(&turns.returns), value_clip).mean();
-        let loss = told.per_token.mean() + value_loss.clone() * value_weight;
+        let loss = parts.per_token.mean() + value_loss.clone() * value_weight;
         let mut shown = [
             ("loss", scalar(loss.clone())?),
             ("value_loss", scalar(value_loss)?),
             ("entropy", scalar(entropy.mean())?),
-            ("clip_fraction", scalar(told.held.mean())?),
-            ("kl", scalar(told.moved.mean())?),
+            ("clip_fraction", scalar(parts.clipped.mean())?),
+            ("kl", scalar(parts.approx_kl.mean())?),
             ("grad_norm", 0.0),
         ];
         let mut gradients = Gradients::new();
@@ -289,8 +289,8 @@ impl Control<'_> {
 
 /// Trace decay, weight of the value loss, and how far a value moves in one update.
 fn generalised_parts(parts: &Parts) -> Result<(f64, f64, f64), TrainerError> {
-    match parts.judging {
-        Judging::Generalised { lambda, value_weight, value_clip } => Ok((lambda, value_weight, value_clip)),
+    match parts.estimator {
+        AdvantageEstimator::Generalised { lambda, value_weight, value_clip } => Ok((lambda, value_weight, value_clip)),
         _ => Err(TrainerError::Internal("this algorithm has no value function".to_owned())),
     }
 }
@@ -304,24 +304,24 @@ fn values_of(model: &Mlp, trace: &VectorTrace, count: usize, device: &Device) ->
     host(model.value(Tensor::<2>::from_data(shown, device)))
 }
 
-/// The turns of an episode with their values, behind which stands that of what was seen last.
-fn steps(played: &Played<VectorTrace>, values: &[f32], earned: f64, spec: &Reward) -> Vec<Step> {
+/// The turns of an episode with their values, followed by the value of its last state.
+fn steps(played: &Played<VectorTrace>, values: &[f32], episode_reward: f64, spec: &Reward) -> Vec<Step> {
     let count = values.len().saturating_sub(1);
-    let goes_on = batch::goes_on(played.terminated, spec);
-    let step = |place: usize| {
-        let last = place + 1 == count;
-        let end = match (last, goes_on) {
+    let bootstrapped = batch::is_bootstrapped(played.terminated, spec);
+    let step = |position: usize| {
+        let last = position + 1 == count;
+        let end = match (last, bootstrapped) {
             (false, _) => End::Continues,
             (true, false) => End::Terminated,
             (true, true) => End::Truncated { value_after: f64::from(values[count]) },
         };
-        let reward = turn_reward(played, place, last, earned, spec);
-        Step { reward, value: f64::from(values[place]), acts: true, end }
+        let reward = turn_reward(played, position, last, episode_reward, spec);
+        Step { reward, value: f64::from(values[position]), acts: true, end }
     };
     (0..count).map(step).collect()
 }
 
-/// Log-probabilities of what was done, from the same pass forwards that training makes.
+/// Log-probabilities of the actions, from the same pass forwards that training makes.
 fn old_log_probs(model: &Mlp, turns: &Turns, device: &Device) -> Result<Vec<f32>, TrainerError> {
     let count = turns.actions.len();
     if count == 0 {
@@ -333,14 +333,14 @@ fn old_log_probs(model: &Mlp, turns: &Turns, device: &Device) -> Result<Vec<f32>
 }
 
 /// The steps' rewards where the reward is their sum, with what the episode counts beside that at the end; else all of it at the end.
-fn turn_reward(played: &Played<VectorTrace>, place: usize, last: bool, earned: f64, spec: &Reward) -> f64 {
+fn turn_reward(played: &Played<VectorTrace>, position: usize, last: bool, episode_reward: f64, spec: &Reward) -> f64 {
     match spec.from {
         RewardFrom::Return if last => {
             let raw: f64 = played.turns.iter().map(|turn| turn.reward).sum();
-            played.turns[place].reward + (earned - raw)
+            played.turns[position].reward + (episode_reward - raw)
         }
-        RewardFrom::Return => played.turns[place].reward,
-        RewardFrom::Score | RewardFrom::Strict if last => earned,
+        RewardFrom::Return => played.turns[position].reward,
+        RewardFrom::Score | RewardFrom::Strict if last => episode_reward,
         RewardFrom::Score | RewardFrom::Strict => 0.0,
     }
 }
@@ -356,7 +356,7 @@ mod tests {
     use palestra_protocol::spec::train::Truncated;
 
     use super::*;
-    use crate::rollout::{Ended, Planned, Turn, VectorTurn};
+    use crate::rollout::{EpisodeEnd, Planned, Turn, VectorTurn};
 
     /// Two turns that were cut by a limit.
     fn cut() -> Played<VectorTrace> {
@@ -373,18 +373,18 @@ mod tests {
         Played {
             planned,
             environment: "a/b@1".to_owned(),
-            ended: Ended::Scored { score: 0.5, strict: 0.0, passed: false },
+            ended: EpisodeEnd::Scored { score: 0.5, strict: 0.0, passed: false },
             terminated: false,
             turns: vec![turn(1.0), turn(2.0)],
             trace: Some(VectorTrace { turns: vec![seen.clone(), seen], last: vec![0.0], actions: Vec::new() }),
         }
     }
 
-    /// The rewards of its steps and how the last one ends, where its last state is worth 4.
+    /// The rewards of its steps and how the last one ends, where the value of its last state is 4.
     fn seen(from: RewardFrom, truncated: Truncated) -> (Vec<f64>, End) {
         let (played, spec) = (cut(), Reward { from, truncated, ..Reward::default() });
-        let earned = batch::reward(&played, 0, &spec).unwrap();
-        let steps = steps(&played, &[0.0, 0.0, 4.0], earned, &spec);
+        let episode_reward = batch::reward(&played, 0, &spec).unwrap();
+        let steps = steps(&played, &[0.0, 0.0, 4.0], episode_reward, &spec);
         (steps.iter().map(|step| step.reward).collect(), steps[1].end)
     }
 

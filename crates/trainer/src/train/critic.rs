@@ -1,78 +1,89 @@
-//! Tokens judged by a value function: what each earned, and how much better that was than what its state was said to be worth.
+//! Advantages of tokens by a value function, with generalised advantage estimation.
 
 use palestra_protocol::spec::train::Reward;
 
-use super::batch::{self, Row, Worth};
+use super::batch::{self, Row, StateValue};
 use crate::algorithm::advantage::Episode;
 use crate::algorithm::advantage::generalised::{End, Step, generalised, whitened};
 use crate::data::Sequence;
 use crate::rollout::Played;
 
-/// What the learnt tokens of a row earned, and how its episode ended.
+/// Rewards of the learnt tokens of a row, and the end of its episode.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Course {
-    /// What each earned: the last token of an answer has the reward of its turn, the others 0.
+pub(super) struct Trajectory {
+    /// Rewards, one for each token: the last token of an answer has the reward of its turn, the others 0.
     rewards: Vec<f64>,
-    /// Whether it would have gone on to earn more.
-    goes_on: bool,
+    /// True if a limit cut it, so that the value of its last state stands for the rest.
+    is_bootstrapped: bool,
 }
 
-/// How much what comes later counts for a token.
+/// Discount and lambda of generalised advantage estimation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Horizon {
+pub(super) struct GaeConfig {
     /// Discount per token.
     pub(super) gamma: f64,
     /// Trace decay per token.
     pub(super) lambda: f64,
 }
 
-/// Rows of the episodes that count, not judged yet, each with its course.
+/// Rows of the episodes that count, without advantages yet, each with its trajectory.
 #[must_use]
-pub(super) fn courses(played: &[Played<Sequence>], episodes: &[Episode], reward: &Reward) -> (Vec<Row>, Vec<Course>) {
+pub(super) fn trajectories(
+    played: &[Played<Sequence>],
+    episodes: &[Episode],
+    reward: &Reward,
+) -> (Vec<Row>, Vec<Trajectory>) {
     let counted = played.iter().zip(episodes).filter(|(_, episode)| episode.counts);
     let learnt = counted.filter_map(|(played, episode)| {
         let sequence = played.trace.as_ref()?;
         let row = batch::row(sequence, &vec![0.0; episode.turns.len()]);
-        let turns: Vec<usize> = row.actions.iter().map(|target| sequence.turn(target.place)).collect();
+        let turns: Vec<usize> = row.actions.iter().map(|target| sequence.turn(target.position)).collect();
         let rewards = turns.iter().enumerate().map(|(index, turn)| {
             let is_last = turns.get(index + 1) != Some(turn);
             if is_last { episode.turns[*turn].reward } else { 0.0 }
         });
-        let goes_on = batch::goes_on(episode.terminated, reward);
-        let course = Course { rewards: rewards.collect(), goes_on };
-        (!row.actions.is_empty()).then_some((row, course))
+        let is_bootstrapped = batch::is_bootstrapped(episode.terminated, reward);
+        let trajectory = Trajectory { rewards: rewards.collect(), is_bootstrapped };
+        (!row.actions.is_empty()).then_some((row, trajectory))
     });
     learnt.unzip()
 }
 
-/// Gives every learnt token its advantage, whitened over all of them, and what its state is worth. Answers which share of the spread of
-/// what was earned the value function explained: 1 at best, NaN where all earned the same.
+/// Gives every learnt token its advantage, whitened over all of them, and the value of its state with its target. Returns the explained
+/// variance of the value function: 1 at best, NaN where all returns are equal.
 ///
-/// `values` are, for each row, those of the states before its learnt tokens, and behind them that of its last state, which stands for
-/// what an episode would have gone on to earn, where it does.
-pub(super) fn judge(rows: &mut [Row], courses: &[Course], values: &[Vec<f32>], horizon: Horizon) -> f64 {
-    let (mut advantages, mut earned) = (Vec::new(), Vec::new());
-    for (course, values) in courses.iter().zip(values) {
-        let estimate = generalised(&steps(course, values), 0.0, horizon.gamma, horizon.lambda);
+/// `values` are, for each row, those of the states before its learnt tokens, and behind them that of its last state, from which a
+/// truncated episode is bootstrapped.
+pub(super) fn assign_advantages(
+    rows: &mut [Row],
+    trajectories: &[Trajectory],
+    values: &[Vec<f32>],
+    gae: GaeConfig,
+) -> f64 {
+    let (mut advantages, mut returns) = (Vec::new(), Vec::new());
+    for (trajectory, values) in trajectories.iter().zip(values) {
+        let estimate = generalised(&steps(trajectory, values), 0.0, gae.gamma, gae.lambda);
         advantages.extend(estimate.advantages);
-        earned.extend(estimate.returns);
+        returns.extend(estimate.returns);
     }
     let whitened = whitened(&advantages, &vec![true; advantages.len()]);
-    let mut judged = whitened.into_iter().zip(&earned);
+    let mut estimates = whitened.into_iter().zip(&returns);
     for (row, values) in rows.iter_mut().zip(values) {
-        for ((target, said), (advantage, earned)) in row.actions.iter_mut().zip(values).zip(judged.by_ref()) {
+        for ((target, predicted), (advantage, target_return)) in
+            row.actions.iter_mut().zip(values).zip(estimates.by_ref())
+        {
             target.advantage = advantage;
-            target.worth = Some(Worth { said: *said, earned: *earned as f32 });
+            target.value = Some(StateValue { predicted: *predicted, target_return: *target_return as f32 });
         }
     }
-    explained(&advantages, &earned)
+    explained(&advantages, &returns)
 }
 
-fn steps(course: &Course, values: &[f32]) -> Vec<Step> {
-    let last = course.rewards.len().saturating_sub(1);
-    let value_after = values.get(course.rewards.len()).map_or(0.0, |value| f64::from(*value));
-    let steps = course.rewards.iter().zip(values).enumerate().map(|(index, (reward, value))| {
-        let end = match (index == last, course.goes_on) {
+fn steps(trajectory: &Trajectory, values: &[f32]) -> Vec<Step> {
+    let last = trajectory.rewards.len().saturating_sub(1);
+    let value_after = values.get(trajectory.rewards.len()).map_or(0.0, |value| f64::from(*value));
+    let steps = trajectory.rewards.iter().zip(values).enumerate().map(|(index, (reward, value))| {
+        let end = match (index == last, trajectory.is_bootstrapped) {
             (false, _) => End::Continues,
             (true, false) => End::Terminated,
             (true, true) => End::Truncated { value_after },
@@ -82,16 +93,16 @@ fn steps(course: &Course, values: &[f32]) -> Vec<Step> {
     steps.collect()
 }
 
-/// Which share of the spread of what was earned a value function explained: 1 - Var(earned - said) / Var(earned), where an advantage is
-/// what was earned less what was said. NaN where all earned the same.
+/// Explained variance of a value function: 1 - Var(returns - values) / Var(returns), where an advantage is a return less its value. NaN
+/// where all returns are equal.
 #[must_use]
-pub(super) fn explained(advantages: &[f64], earned: &[f64]) -> f64 {
-    let spread = |values: &[f64]| {
+pub(super) fn explained(advantages: &[f64], returns: &[f64]) -> f64 {
+    let squares = |values: &[f64]| {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
     };
-    let whole = spread(earned);
-    if whole > 0.0 { 1.0 - spread(advantages) / whole } else { f64::NAN }
+    let total = squares(returns);
+    if total > 0.0 { 1.0 - squares(advantages) / total } else { f64::NAN }
 }
 
 #[cfg(test)]
@@ -101,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::data::Part;
-    use crate::rollout::{Ended, Planned, Turn};
+    use crate::rollout::{EpisodeEnd, Planned, Turn};
 
     /// Two answers, of two tokens and of one, with an observation of two tokens between.
     fn played(terminated: bool) -> Played<Sequence> {
@@ -120,21 +131,21 @@ mod tests {
                 seed: 0,
             },
             environment: "a/b@1".to_owned(),
-            ended: Ended::Scored { score: 0.5, strict: 0.0, passed: false },
+            ended: EpisodeEnd::Scored { score: 0.5, strict: 0.0, passed: false },
             terminated,
             turns: vec![turn(0.25), turn(0.5)],
             trace: Some(sequence),
         }
     }
 
-    fn learnt(terminated: bool, from: RewardFrom, earned: Option<f64>) -> (Vec<Row>, Vec<Course>) {
-        learnt_by(terminated, earned, &Reward { from, ..Reward::default() })
+    fn learnt(terminated: bool, from: RewardFrom, shaped: Option<f64>) -> (Vec<Row>, Vec<Trajectory>) {
+        learnt_by(terminated, shaped, &Reward { from, ..Reward::default() })
     }
 
-    fn learnt_by(terminated: bool, earned: Option<f64>, reward: &Reward) -> (Vec<Row>, Vec<Course>) {
+    fn learnt_by(terminated: bool, shaped: Option<f64>, reward: &Reward) -> (Vec<Row>, Vec<Trajectory>) {
         let played = played(terminated);
-        let episode = batch::episode(&played, earned, reward);
-        courses(&[played], &[episode], reward)
+        let episode = batch::episode(&played, shaped, reward);
+        trajectories(&[played], &[episode], reward)
     }
 
     fn near(found: &[f64], expected: &[f64]) {
@@ -147,7 +158,7 @@ mod tests {
     #[test]
     fn a_turn_is_rewarded_at_the_last_token_of_its_answer() {
         let (rows, by_turn) = learnt(true, RewardFrom::Return, Some(0.75));
-        assert_eq!(rows[0].actions.iter().map(|target| target.place).collect::<Vec<_>>(), [2, 3, 6]);
+        assert_eq!(rows[0].actions.iter().map(|target| target.position).collect::<Vec<_>>(), [2, 3, 6]);
         near(&by_turn[0].rewards, &[0.0, 0.25, 0.5]);
         let (_, at_end) = learnt(true, RewardFrom::Score, Some(0.4));
         near(&at_end[0].rewards, &[0.0, 0.0, 0.4]);
@@ -156,40 +167,40 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sample_leaves_the_update() {
-        let (rows, courses) = learnt(true, RewardFrom::Score, None);
-        assert!(rows.is_empty() && courses.is_empty());
+    fn masked_episodes_leave_the_update() {
+        let (rows, trajectories) = learnt(true, RewardFrom::Score, None);
+        assert!(rows.is_empty() && trajectories.is_empty());
     }
 
-    /// What the state before each learnt token, and the last state, are said to be worth.
+    /// Values of the state before each learnt token, and of the last state.
     const VALUES: [f32; 4] = [0.25, 0.5, 0.125, 2.0];
 
-    fn earned(rows: &[Row]) -> Vec<f64> {
-        rows.iter().flat_map(|row| &row.actions).map(|target| f64::from(target.worth.unwrap().earned)).collect()
+    fn returns(rows: &[Row]) -> Vec<f64> {
+        rows.iter().flat_map(|row| &row.actions).map(|target| f64::from(target.value.unwrap().target_return)).collect()
     }
 
     #[test]
-    fn tokens_are_judged_across_observations_and_a_cut_is_bootstrapped() {
-        let horizon = Horizon { gamma: 0.5, lambda: 0.5 };
-        let (mut rows, courses) = learnt(true, RewardFrom::Return, Some(0.75));
-        judge(&mut rows, &courses, &[VALUES.to_vec()], horizon);
+    fn advantages_reach_across_observations_and_a_truncation_is_bootstrapped() {
+        let gae = GaeConfig { gamma: 0.5, lambda: 0.5 };
+        let (mut rows, trajectories) = learnt(true, RewardFrom::Return, Some(0.75));
+        assign_advantages(&mut rows, &trajectories, &[VALUES.to_vec()], gae);
         // Backwards: 0.5 - 0.125 = 0.375; 0.25 + 0.0625 - 0.5 + 0.25 x 0.375 = -0.09375; 0.25 - 0.25 - 0.25 x 0.09375 = -0.0234375.
-        near(&earned(&rows), &[0.25 - 0.023_437_5, 0.5 - 0.093_75, 0.125 + 0.375]);
-        let said: Vec<f32> = rows[0].actions.iter().map(|target| target.worth.unwrap().said).collect();
-        assert_eq!(said, VALUES[..3]);
-        let (mut rows, courses) = learnt(false, RewardFrom::Return, Some(0.75));
-        judge(&mut rows, &courses, &[VALUES.to_vec()], horizon);
+        near(&returns(&rows), &[0.25 - 0.023_437_5, 0.5 - 0.093_75, 0.125 + 0.375]);
+        let predicted: Vec<f32> = rows[0].actions.iter().map(|target| target.value.unwrap().predicted).collect();
+        assert_eq!(predicted, VALUES[..3]);
+        let (mut rows, trajectories) = learnt(false, RewardFrom::Return, Some(0.75));
+        assign_advantages(&mut rows, &trajectories, &[VALUES.to_vec()], gae);
         // The last token: 0.5 + 0.5 x 2 - 0.125.
-        near(&earned(&rows)[2..], &[1.5]);
+        near(&returns(&rows)[2..], &[1.5]);
     }
 
     #[test]
     fn nothing_comes_after_a_verdict_or_a_zero() {
-        let horizon = Horizon { gamma: 0.5, lambda: 0.5 };
-        let last = |earned_in_all: f64, reward: &Reward| {
-            let (mut rows, courses) = learnt_by(false, Some(earned_in_all), reward);
-            judge(&mut rows, &courses, &[VALUES.to_vec()], horizon);
-            earned(&rows)[2]
+        let gae = GaeConfig { gamma: 0.5, lambda: 0.5 };
+        let last = |episode_reward: f64, reward: &Reward| {
+            let (mut rows, trajectories) = learnt_by(false, Some(episode_reward), reward);
+            assign_advantages(&mut rows, &trajectories, &[VALUES.to_vec()], gae);
+            returns(&rows)[2]
         };
         near(&[last(0.4, &Reward::default())], &[0.4]);
         near(&[last(1.0, &Reward { from: RewardFrom::Strict, ..Reward::default() })], &[1.0]);
@@ -200,12 +211,12 @@ mod tests {
 
     #[test]
     fn advantages_are_whitened_over_the_tokens_of_all_rows() {
-        let (mut rows, mut courses) = learnt(true, RewardFrom::Score, Some(1.0));
+        let (mut rows, mut trajectories) = learnt(true, RewardFrom::Score, Some(1.0));
         let (more, other) = learnt(true, RewardFrom::Score, Some(0.0));
         rows.extend(more);
-        courses.extend(other);
+        trajectories.extend(other);
         let values = vec![vec![0.5; 4]; 2];
-        let explained = judge(&mut rows, &courses, &values, Horizon { gamma: 1.0, lambda: 1.0 });
+        let explained = assign_advantages(&mut rows, &trajectories, &values, GaeConfig { gamma: 1.0, lambda: 1.0 });
         let advantages: Vec<f64> = rows.iter().flat_map(|row| &row.actions).map(|target| target.advantage).collect();
         // 0.5 and -0.5, three times each: the variance with n - 1 is 0.3.
         let one = 0.5 / (0.3_f64 + 1e-8).sqrt();
@@ -214,13 +225,16 @@ mod tests {
     }
 
     #[test]
-    fn a_perfect_value_function_explains_all_and_equal_earnings_are_not_measured() {
-        let (mut rows, courses) = learnt(true, RewardFrom::Return, Some(0.75));
+    fn a_perfect_value_function_explains_all_and_equal_returns_are_not_measured() {
+        let (mut rows, trajectories) = learnt(true, RewardFrom::Return, Some(0.75));
         let perfect = vec![0.75, 0.75, 0.5, 9.0];
-        assert_eq!(judge(&mut rows, &courses, &[perfect], Horizon { gamma: 1.0, lambda: 0.9 }), 1.0);
+        assert_eq!(assign_advantages(&mut rows, &trajectories, &[perfect], GaeConfig { gamma: 1.0, lambda: 0.9 }), 1.0);
         let advantages: Vec<f64> = rows[0].actions.iter().map(|target| target.advantage).collect();
         assert_eq!(advantages, [0.0; 3]);
-        let (mut rows, courses) = learnt(true, RewardFrom::Score, Some(0.5));
-        assert!(judge(&mut rows, &courses, &[vec![0.0; 4]], Horizon { gamma: 1.0, lambda: 1.0 }).is_nan());
+        let (mut rows, trajectories) = learnt(true, RewardFrom::Score, Some(0.5));
+        assert!(
+            assign_advantages(&mut rows, &trajectories, &[vec![0.0; 4]], GaeConfig { gamma: 1.0, lambda: 1.0 })
+                .is_nan()
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What a training tells and keeps: numbers per step, progress, checkpoints, curves, and at the end the policy.
+//! Journal of a training: numbers per step, progress, checkpoints, curves, and at the end the policy.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ const DRAWN: &[&str] = &[
 /// Numbers of one step, by name.
 pub(super) type Values = BTreeMap<String, f64>;
 
-/// Keeps the books of a training.
+/// Records the progress of a training.
 pub(super) struct Journal<'a> {
     context: &'a Context,
     steps: u64,
@@ -59,10 +59,10 @@ impl History {
             let points = self.0.entry(name.clone()).or_default();
             points.push((step, *value));
             if points.len() > POINTS_MAX {
-                let mut place = 0;
+                let mut position = 0;
                 points.retain(|_| {
-                    place += 1;
-                    place % 2 == 1
+                    position += 1;
+                    position % 2 == 1
                 });
             }
         }
@@ -126,7 +126,7 @@ impl<'a> Journal<'a> {
         Progress { done, total: self.steps, unit: "steps".to_owned(), message: None, remaining_ms }
     }
 
-    /// Whether a checkpoint is due after `done` updates.
+    /// True if a checkpoint is due after `done` updates.
     #[must_use]
     pub(super) const fn is_due(&self, done: u64) -> bool {
         done.is_multiple_of(self.every) || done == self.steps

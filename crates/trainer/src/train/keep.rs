@@ -15,9 +15,9 @@ use super::journal::History;
 use crate::algorithm::advantage::Baselines;
 use crate::checkpoint::{Checkpoint, Checkpoints};
 use crate::failure::TrainerError;
-use crate::habits::Habits;
 use crate::model::{Named, Transformer, merged, save_folder};
 use crate::optimizer::AdamW;
+use crate::policy_manifest::PolicyManifest;
 use crate::tokenizer::Tokenizer;
 
 /// The weights in a checkpoint.
@@ -25,7 +25,7 @@ const WEIGHTS: &str = "model.safetensors";
 /// The optimizer's running means in a checkpoint.
 const MOMENTS: &str = "optimizer.safetensors";
 
-/// Where a training stands, beside its tensors.
+/// State of a training beside its tensors.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Saved {
     /// Updates that are done. Everything random and the place in the data follow from it.
@@ -101,7 +101,7 @@ pub(super) fn restore<M: Named>(
     Ok(Some(saved))
 }
 
-/// What `bring` makes of the newest checkpoint that is not broken. `all` answers every one, oldest first; `warn` is told of each that
+/// Result of `bring` for the newest checkpoint that is not broken. `all` answers every one, oldest first; `warn` gets each that
 /// is broken.
 ///
 /// # Errors
@@ -133,7 +133,7 @@ fn newest_whole<T>(
     Err(unread.unwrap_or_else(|| TrainerError::BadCheckpoint(broken.join("\n"))))
 }
 
-/// Whether an error is one of a checkpoint's files, so that another checkpoint may do.
+/// True if an error is one of a checkpoint's files, so that another checkpoint may do.
 fn is_broken(error: &TrainerError) -> bool {
     match error {
         TrainerError::BadCheckpoint(_) => true,
@@ -170,13 +170,13 @@ pub(super) fn read<M: Named>(
 pub(super) fn save_policy(
     model: &Transformer,
     tokenizer: &Tokenizer,
-    habits: &Habits,
+    manifest: &PolicyManifest,
     folder: &Path,
 ) -> Result<(), TrainerError> {
     std::fs::create_dir_all(folder).map_err(TrainerError::io(folder.display().to_string()))?;
     save_folder(&merged(&model.valid()), folder)?;
     tokenizer.save(folder)?;
-    habits.save(folder)
+    manifest.save(folder)
 }
 
 #[cfg(test)]
@@ -209,21 +209,21 @@ mod tests {
 
     #[test]
     fn broken_checkpoints_are_passed_over_from_the_newest_to_the_oldest() {
-        let (asked, told) = (Cell::new(0), RefCell::new(Vec::new()));
+        let (asked, warnings) = (Cell::new(0), RefCell::new(Vec::new()));
         let all = || {
             asked.set(asked.get() + 1);
             Ok([10, 20, 30, 40].map(kept).to_vec())
         };
         let bring = |kept: &Checkpoint| if kept.step > 20 { Err(altered(kept.step)) } else { Ok(kept.step) };
         let warn = |message: &str| {
-            told.borrow_mut().push(message.to_owned());
+            warnings.borrow_mut().push(message.to_owned());
             Ok(())
         };
         assert_eq!(newest_whole(&kept(40), all, bring, warn).unwrap(), 20);
         assert_eq!(asked.get(), 1);
-        let told = told.into_inner();
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].contains("file-40") && told[1].contains("file-30"), "{told:?}");
+        let warnings = warnings.into_inner();
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0].contains("file-40") && warnings[1].contains("file-30"), "{warnings:?}");
     }
 
     #[test]
@@ -231,12 +231,12 @@ mod tests {
         let all = || Ok([20, 40].map(kept).to_vec());
         let error = newest_whole(&kept(40), all, |kept| Err::<(), _>(altered(kept.step)), |_| Ok(())).unwrap_err();
         assert_eq!(error.code(), "bad_checkpoint");
-        let told = error.to_string();
-        assert!(told.contains("file-20") && told.contains("file-40"), "{told}");
+        let warnings = error.to_string();
+        assert!(warnings.contains("file-20") && warnings.contains("file-40"), "{warnings}");
     }
 
     #[test]
-    fn what_could_not_be_read_may_be_whole_in_another_attempt() {
+    fn unreadable_checkpoints_may_be_whole_in_another_attempt() {
         let end = |fault: fn() -> ClientError| {
             let all = || Ok([20, 40].map(kept).to_vec());
             let bring = |kept: &Checkpoint| {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fault_of_the_files_ends_the_search() {
+    fn errors_other_than_of_files_end_the_search() {
         for error in [TrainerError::LeaseLost, TrainerError::Cancelled, TrainerError::Tensors(Vec::new())] {
             let code = error.code();
             let error = Cell::new(Some(error));

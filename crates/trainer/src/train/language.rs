@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use super::Context;
 use super::batch::{self, Row};
-use super::critic::{self, Horizon};
+use super::critic::{self, GaeConfig};
 use super::journal::{Journal, Values};
 use super::keep::{self, Saved};
 use super::measure::{self, Measure};
 use super::playing::{Batch, Stage, Weights};
 use super::start::Language;
-use super::update::{Learner, Lesson, Said, Shown};
+use super::update::{Evaluation, Learner, UpdateMetrics, UpdateSettings};
 use crate::algorithm::advantage;
-use crate::algorithm::preset::{Judging, Parts};
+use crate::algorithm::preset::{AdvantageEstimator, Parts};
 use crate::failure::TrainerError;
-use crate::habits::Habits;
 use crate::model::ActorCritic;
 use crate::optimizer::{AdamW, rate};
+use crate::policy_manifest::PolicyManifest;
 use crate::rollout::Plans;
 
 /// Trains a language model by playing.
@@ -32,10 +32,12 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     let Language { model, chat, parent } = language;
     let parts = Parts::new(&spec.algorithm, &spec.rollout)?;
     let reference = parts.loss.kl.is_some().then(|| ActorCritic::without_values(model.valid()));
-    let model = match &parts.judging {
-        Judging::Compared(_) => ActorCritic::without_values(model),
-        Judging::Generalised { .. } => ActorCritic::with_values(model),
-        Judging::Supervised => return Err(TrainerError::Internal("this algorithm judges nothing".to_owned())),
+    let model = match &parts.estimator {
+        AdvantageEstimator::Compared(_) => ActorCritic::without_values(model),
+        AdvantageEstimator::Generalised { .. } => ActorCritic::with_values(model),
+        AdvantageEstimator::Supervised => {
+            return Err(TrainerError::Internal("this algorithm judges nothing".to_owned()));
+        }
     };
     let mut learner = Learner { model, reference, optimizer: AdamW::new(&spec.optimizer) };
     let saved = keep::restore(context, &spec.optimizer, &mut learner.model, &mut learner.optimizer)?;
@@ -66,8 +68,8 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     })?;
     let Learning { learner, saved, journal, .. } = learning;
     let folder = context.files.folder.join("policy");
-    let habits = Habits { tool_format: spec.rollout.tool_format, actions: Vec::new() };
-    keep::save_policy(learner.model.policy(), chat.tokenizer(), &habits, &folder)?;
+    let manifest = PolicyManifest { tool_format: spec.rollout.tool_format, actions: Vec::new() };
+    keep::save_policy(learner.model.policy(), chat.tokenizer(), &manifest, &folder)?;
     journal.finish(&folder, parent, "transformer", saved.environments.into_iter().collect(), &context.files.folder)
 }
 
@@ -97,7 +99,7 @@ impl Learning<'_> {
     }
 
     fn send(&self, weights: &Sender<Weights>, version: u64) {
-        // Nobody takes them once playing has failed, which is then told there.
+        // Nobody takes them once playing has failed, which is reported there.
         let _ = weights.send(Weights { version, model: self.learner.model.policy().valid() });
     }
 
@@ -132,9 +134,9 @@ impl Learning<'_> {
         let began = Instant::now();
         batch.check(self.spec.rollout.masked_share_max)?;
         let spec = self.spec;
-        let lesson = Lesson {
+        let settings = UpdateSettings {
             parts: self.parts,
-            plan: &spec.optimizer,
+            optimizer: &spec.optimizer,
             rate: rate(&spec.optimizer, batch.step, spec.steps),
             temperature: spec.rollout.temperature,
             stale: batch.staleness > 0,
@@ -142,14 +144,14 @@ impl Learning<'_> {
             step: batch.step,
         };
         let mut values = batch.values(self.plans);
-        let (rows, before) = self.judged(batch, &lesson, &mut values)?;
+        let (rows, before) = self.with_advantages(batch, &settings, &mut values)?;
         if !rows.is_empty() {
-            let shown = self.learner.update(&rows, before, &lesson)?;
-            values.extend(self.told(&shown, began.elapsed().as_secs_f64()));
+            let metrics = self.learner.update(&rows, before, &settings)?;
+            values.extend(self.metrics(&metrics, began.elapsed().as_secs_f64()));
         }
         let whole = batch.seconds.max(1e-9) + began.elapsed().as_secs_f64();
         values.extend([
-            ("learning_rate".to_owned(), lesson.rate),
+            ("learning_rate".to_owned(), settings.rate),
             ("rows".to_owned(), rows.len() as f64),
             ("environment_share".to_owned(), batch.times.environment_seconds / whole),
         ]);
@@ -157,45 +159,45 @@ impl Learning<'_> {
         Ok(values)
     }
 
-    /// The rows of a batch with their advantages, and what the model says of them, where judging them asked for that.
-    fn judged(
+    /// The rows of a batch with their advantages, and their evaluation by the model where the estimator needed one.
+    fn with_advantages(
         &mut self,
         batch: &Batch,
-        lesson: &Lesson<'_>,
+        settings: &UpdateSettings<'_>,
         values: &mut Values,
-    ) -> Result<(Vec<Row>, Option<Said>), TrainerError> {
-        match &self.parts.judging {
-            Judging::Compared(kind) => {
+    ) -> Result<(Vec<Row>, Option<Evaluation>), TrainerError> {
+        match &self.parts.estimator {
+            AdvantageEstimator::Compared(kind) => {
                 let equal = advantage::equal_groups(&batch.episodes).len();
                 values.insert("groups_equal".to_owned(), equal as f64);
                 let baselines = &mut self.saved.baselines;
                 let advantages = advantage::advantages(kind, self.parts.gamma, &batch.episodes, baselines);
                 Ok((batch::rows(&batch.played, &advantages), None))
             }
-            Judging::Generalised { lambda, .. } => {
-                let (mut rows, courses) = critic::courses(&batch.played, &batch.episodes, &self.spec.reward);
-                let said = self.learner.before(&rows, lesson)?;
-                let horizon = Horizon { gamma: self.parts.gamma, lambda: *lambda };
-                let explained = critic::judge(&mut rows, &courses, &said.values, horizon);
+            AdvantageEstimator::Generalised { lambda, .. } => {
+                let (mut rows, trajectories) = critic::trajectories(&batch.played, &batch.episodes, &self.spec.reward);
+                let evaluation = self.learner.before(&rows, settings)?;
+                let gae = GaeConfig { gamma: self.parts.gamma, lambda: *lambda };
+                let explained = critic::assign_advantages(&mut rows, &trajectories, &evaluation.values, gae);
                 values.insert("explained_variance".to_owned(), explained);
-                Ok((rows, Some(said)))
+                Ok((rows, Some(evaluation)))
             }
-            Judging::Supervised => Err(TrainerError::Internal("this algorithm judges nothing".to_owned())),
+            AdvantageEstimator::Supervised => Err(TrainerError::Internal("this algorithm judges nothing".to_owned())),
         }
     }
 
-    /// The numbers of an update that took so long.
-    fn told(&self, shown: &Shown, seconds: f64) -> Values {
+    /// Metrics of an update that took so many seconds.
+    fn metrics(&self, metrics: &UpdateMetrics, seconds: f64) -> Values {
         let mut values = Values::from([
-            ("loss".to_owned(), shown.loss),
-            ("entropy".to_owned(), shown.entropy),
-            ("kl".to_owned(), shown.kl),
-            ("clip_fraction".to_owned(), shown.clipped),
-            ("grad_norm".to_owned(), shown.grad_norm),
-            ("tokens_trained_per_second".to_owned(), shown.tokens as f64 / seconds.max(1e-9)),
+            ("loss".to_owned(), metrics.loss),
+            ("entropy".to_owned(), metrics.entropy),
+            ("kl".to_owned(), metrics.kl),
+            ("clip_fraction".to_owned(), metrics.clipped),
+            ("grad_norm".to_owned(), metrics.grad_norm),
+            ("tokens_trained_per_second".to_owned(), metrics.tokens as f64 / seconds.max(1e-9)),
         ]);
         if self.learner.model.has_values() {
-            values.insert("value_loss".to_owned(), shown.value_loss);
+            values.insert("value_loss".to_owned(), metrics.value_loss);
         }
         values
     }

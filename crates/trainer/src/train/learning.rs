@@ -9,17 +9,17 @@ use palestra_protocol::spec::train::{Advantage, ModelSize, Optimizer, Reward, Ro
 use serde_json::{Value, json};
 
 use super::batch::{self, Row, Target};
-use super::critic::{self, Horizon};
+use super::critic::{self, GaeConfig};
 use super::keep::{self, Saved};
-use super::update::{Learner, Lesson};
+use super::update::{Learner, UpdateSettings};
 use crate::algorithm::advantage::{Baselines, Episode, Turn, advantages};
-use crate::algorithm::preset::{Judging, Parts};
+use crate::algorithm::preset::{AdvantageEstimator, Parts};
 use crate::checkpoint::Checkpoints;
 use crate::data::Sequence;
 use crate::model::{ActorCritic, Named as _, Transformer, TransformerConfig, load_folder, save_folder};
 use crate::optimizer::AdamW;
-use crate::rollout::{Ended, Planned, Played, Turn as PlayedTurn};
-use crate::sampling::{Answer, Ask, Sampler};
+use crate::rollout::{EpisodeEnd, Planned, Played, Turn as PlayedTurn};
+use crate::sampling::{Answer, SampleRequest, Sampler};
 
 /// Tokens of the little language.
 const TOKENS: usize = 12;
@@ -31,13 +31,13 @@ const ROLLOUTS: usize = 8;
 const UPDATES: u64 = 30;
 /// Shares no divisor with the number of words.
 const STRIDE: usize = 7_919;
-/// What is rewarded.
+/// Rewarded token.
 const WANTED: u32 = 7;
 
 /// A word that no other task has: held-out tasks begin where training ends. Neighbours are strewn over all words.
 fn prompt(task: usize) -> Vec<u32> {
     let task = task * STRIDE % TOKENS.pow(4);
-    (0..4).map(|place| ((task / TOKENS.pow(place)) % TOKENS) as u32).collect()
+    (0..4).map(|position| ((task / TOKENS.pow(position)) % TOKENS) as u32).collect()
 }
 
 /// A model of the little language.
@@ -60,8 +60,8 @@ fn parts(algorithm: Value) -> Parts {
     Parts::new(&serde_json::from_value(algorithm).unwrap(), &Rollout::default()).unwrap()
 }
 
-fn lesson<'a>(parts: &'a Parts, plan: &'a Optimizer, step: u64) -> Lesson<'a> {
-    Lesson { parts, plan, rate: plan.lr, temperature: 1.0, stale: false, seed: 1, step }
+fn settings<'a>(parts: &'a Parts, plan: &'a Optimizer, step: u64) -> UpdateSettings<'a> {
+    UpdateSettings { parts, optimizer: plan, rate: plan.lr, temperature: 1.0, stale: false, seed: 1, step }
 }
 
 /// Answers of so many tokens to these tasks, in order, each with its prompt.
@@ -75,16 +75,23 @@ fn sample(
     let mut sampler = Sampler::new(model.valid(), tasks.len() * rollouts, 8, seed);
     let prompts: Vec<Vec<u32>> = tasks.flat_map(|task| vec![prompt(task); rollouts]).collect();
     let slots: Vec<_> = (0..prompts.len()).map(|key| sampler.open(key as u64).unwrap()).collect();
-    let asks: Vec<Ask<'_>> = prompts
+    let requests: Vec<SampleRequest<'_>> = prompts
         .iter()
         .zip(slots)
-        .map(|(tokens, slot)| Ask { slot, tokens, max_tokens: length, temperature: 1.0, top_p: 1.0, stops: &[] })
+        .map(|(tokens, slot)| SampleRequest {
+            slot,
+            tokens,
+            max_tokens: length,
+            temperature: 1.0,
+            top_p: 1.0,
+            stops: &[],
+        })
         .collect();
-    let answers = sampler.answer(&asks).unwrap();
+    let answers = sampler.answer(&requests).unwrap();
     prompts.into_iter().zip(answers).collect()
 }
 
-/// What an answer earns: its first token counts.
+/// Reward of an answer: its first token counts.
 fn reward(answer: &Answer) -> f64 {
     f64::from(u8::from(answer.tokens[0] == WANTED))
 }
@@ -98,7 +105,7 @@ fn solved(model: &Transformer) -> f64 {
 /// Solve rates on held-out tasks before and after training with advantages times `sign`.
 fn train(name: &str, sign: f64) -> (f64, f64) {
     let (plan, parts) = (plan(), parts(json!({"name": name})));
-    let Judging::Compared(kind) = &parts.judging else { panic!("{name} compares nothing") };
+    let AdvantageEstimator::Compared(kind) = &parts.estimator else { panic!("{name} compares nothing") };
     let model = ActorCritic::without_values(model(1));
     let mut learner = Learner { model, reference: None, optimizer: AdamW::new(&plan) };
     let before = solved(learner.model.policy());
@@ -108,7 +115,7 @@ fn train(name: &str, sign: f64) -> (f64, f64) {
         let answers = sample(learner.model.policy(), first..first + TASKS, rollouts, 1, step);
         let rows = rows(kind, &answers, rollouts, sign);
         if !rows.is_empty() {
-            learner.update(&rows, None, &lesson(&parts, &plan, step)).unwrap();
+            learner.update(&rows, None, &settings(&parts, &plan, step)).unwrap();
         }
     }
     (before, solved(learner.model.policy()))
@@ -118,8 +125,8 @@ fn rows(kind: &Advantage, answers: &[(Vec<u32>, Answer)], rollouts: usize, sign:
     let episodes: Vec<Episode> = answers
         .iter()
         .enumerate()
-        .map(|(place, (_, answer))| Episode {
-            group: place / rollouts,
+        .map(|(position, (_, answer))| Episode {
+            group: position / rollouts,
             reward: reward(answer),
             counts: true,
             turns: vec![Turn { tokens: 1, reward: reward(answer), state: None }],
@@ -129,11 +136,11 @@ fn rows(kind: &Advantage, answers: &[(Vec<u32>, Answer)], rollouts: usize, sign:
             terminated: true,
         })
         .collect();
-    let judged = advantages(kind, 1.0, &episodes, &mut Baselines::default());
-    let kept = answers.iter().zip(judged.turns).zip(judged.kept).filter(|(_, kept)| *kept);
+    let estimated = advantages(kind, 1.0, &episodes, &mut Baselines::default());
+    let kept = answers.iter().zip(estimated.turns).zip(estimated.kept).filter(|(_, kept)| *kept);
     kept.map(|(((prompt, answer), turns), _)| {
         let (advantage, behaviour) = (sign * turns[0], answer.log_probs[0]);
-        let target = Target { place: prompt.len(), advantage, behaviour, worth: None };
+        let target = Target { position: prompt.len(), advantage, behaviour, value: None };
         let tokens = prompt.iter().chain(&answer.tokens).copied().collect();
         Row { tokens, actions: vec![target], observations: Vec::new() }
     })
@@ -158,7 +165,7 @@ fn played(prompt: &[u32], answer: &Answer) -> Played<Sequence> {
     Played {
         planned,
         environment: "a/b@1".to_owned(),
-        ended: Ended::Scored { score: reward(answer), strict: reward(answer), passed: reward(answer) == 1.0 },
+        ended: EpisodeEnd::Scored { score: reward(answer), strict: reward(answer), passed: reward(answer) == 1.0 },
         terminated: true,
         turns: vec![PlayedTurn { reward: 0.0, state: None, tool_calls: 0 }],
         trace: Some(sequence),
@@ -168,21 +175,27 @@ fn played(prompt: &[u32], answer: &Answer) -> Played<Sequence> {
 /// Updates with a value function over answers of two tokens, of which the first decides and the last is rewarded, times `sign`.
 fn update_with_values(learner: &mut Learner, updates: Range<u64>, sign: f64) {
     let (plan, parts) = (plan_of_ppo(), ppo());
-    let Judging::Generalised { lambda, .. } = parts.judging else { panic!("ppo has a value function") };
+    let AdvantageEstimator::Generalised { lambda, .. } = parts.estimator else { panic!("ppo has a value function") };
     for step in updates {
         let first = step as usize * TASKS;
         let answers = sample(learner.model.policy(), first..first + TASKS, ROLLOUTS, 2, step);
         let episodes: Vec<Played<Sequence>> = answers.iter().map(|(prompt, answer)| played(prompt, answer)).collect();
-        let earned = answers
+        let rewarded = answers
             .iter()
             .zip(&episodes)
             .map(|((_, answer), episode)| batch::episode(episode, Some(sign * reward(answer)), &Reward::default()));
-        let (mut rows, courses) = critic::courses(&episodes, &earned.collect::<Vec<_>>(), &Reward::default());
-        let lesson = lesson(&parts, &plan, step);
-        let said = learner.before(&rows, &lesson).unwrap();
-        critic::judge(&mut rows, &courses, &said.values, Horizon { gamma: parts.gamma, lambda });
-        let shown = learner.update(&rows, Some(said), &lesson).unwrap();
-        assert!(shown.value_loss.is_finite() && shown.value_loss >= 0.0, "{shown:?}");
+        let (mut rows, trajectories) =
+            critic::trajectories(&episodes, &rewarded.collect::<Vec<_>>(), &Reward::default());
+        let settings = settings(&parts, &plan, step);
+        let evaluation = learner.before(&rows, &settings).unwrap();
+        critic::assign_advantages(
+            &mut rows,
+            &trajectories,
+            &evaluation.values,
+            GaeConfig { gamma: parts.gamma, lambda },
+        );
+        let metrics = learner.update(&rows, Some(evaluation), &settings).unwrap();
+        assert!(metrics.value_loss.is_finite() && metrics.value_loss >= 0.0, "{metrics:?}");
     }
 }
 

@@ -11,20 +11,20 @@ use super::journal::Values;
 use crate::chat::ChatFormat;
 use crate::failure::TrainerError;
 use crate::model::Transformer;
-use crate::rollout::{Actor, Answering, Ended, LanguageActor, Plans, PlayLimits, Played, Player, Times};
+use crate::rollout::{Actor, EpisodeEnd, LanguageActor, Plans, PlayLimits, Played, Player, SamplingSettings, Times};
 use crate::sampling::Sampler;
 
 /// Measures a language model.
 pub(super) struct Measure<'a> {
     /// The job.
     pub(super) spec: &'a Train,
-    /// What it stands on.
+    /// Context of the training.
     pub(super) context: &'a Context,
-    /// How the model reads conversations.
+    /// Conversation format of the model.
     pub(super) chat: &'a Arc<ChatFormat>,
 }
 
-/// Whether a measurement is due after `done` updates.
+/// True if a measurement is due after `done` updates.
 #[must_use]
 pub(super) fn is_due(spec: &Train, done: u64) -> bool {
     spec.evaluate.as_ref().is_some_and(|evaluate| done.is_multiple_of(evaluate.every) || done == spec.steps)
@@ -37,7 +37,7 @@ impl Measure<'_> {
     /// As playing.
     pub(super) fn measure(&self, model: &Transformer, plans: &Plans) -> Result<Values, TrainerError> {
         let Some(evaluate) = &self.spec.evaluate else { return Ok(Values::new()) };
-        let answering = Answering {
+        let answering = SamplingSettings {
             max_tokens: (evaluate.sampling.max_tokens.min(self.spec.rollout.max_tokens)) as usize,
             temperature: evaluate.sampling.temperature,
             top_p: evaluate.sampling.top_p,
@@ -79,8 +79,8 @@ pub(super) fn held_out<A: Actor>(
     let scores: Vec<f64> = played
         .iter()
         .filter_map(|played| match played.ended {
-            Ended::Scored { score, .. } => Some(score),
-            Ended::Masked(_) => None,
+            EpisodeEnd::Scored { score, .. } => Some(score),
+            EpisodeEnd::Masked(_) => None,
         })
         .collect();
     let mut values = solve_rates("evaluate/", &played, plans);
@@ -94,7 +94,7 @@ pub(super) fn held_out<A: Actor>(
 pub(super) fn solve_rates<T>(prefix: &str, played: &[Played<T>], plans: &Plans) -> Values {
     let mut counts: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
     for one in played {
-        if let Ended::Scored { passed, .. } = one.ended {
+        if let EpisodeEnd::Scored { passed, .. } = one.ended {
             let (solved, judged) = counts.entry(one.planned.environment).or_default();
             *solved += f64::from(u8::from(passed));
             *judged += 1.0;

@@ -31,15 +31,15 @@ use crate::files::Files;
 use crate::reporter::Reporter;
 use crate::train::start::Start;
 
-/// What a training stands on.
+/// Everything that a training runs with.
 pub struct Context {
-    /// On what it computes, without autodiff.
+    /// Device of the computation, without autodiff.
     pub device: Device,
     /// Plays sessions of the job's tenant.
     pub client: Client,
     /// Owns the sessions.
     pub run: RunId,
-    /// Where asynchronous work runs.
+    /// Runtime of asynchronous work.
     pub runtime: Handle,
     /// Tells the queue.
     pub reporter: Reporter,

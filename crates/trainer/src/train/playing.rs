@@ -13,15 +13,15 @@ use super::batch;
 use super::journal::Values;
 use super::measure;
 use crate::algorithm::advantage::{self, Episode};
-use crate::algorithm::preset::{Judging, Parts};
+use crate::algorithm::preset::{AdvantageEstimator, Parts};
 use crate::chat::ChatFormat;
 use crate::data::{Part, Sequence};
 use crate::failure::TrainerError;
 use crate::model::Transformer;
-use crate::rollout::{Answering, Ended, LanguageActor, Planned, Plans, PlayLimits, Played, Player, Times};
+use crate::rollout::{EpisodeEnd, LanguageActor, Planned, Plans, PlayLimits, Played, Player, SamplingSettings, Times};
 use crate::sampling::Sampler;
 
-/// How often the tasks of one update are drawn before groups that teach nothing are taken as they are.
+/// Number of times that the tasks of one update are drawn before groups that teach nothing are taken as they are.
 const ROUNDS_MAX: u64 = 4;
 
 /// Episodes of one update, as they were played.
@@ -34,13 +34,13 @@ pub(super) struct Batch {
     pub(super) episodes: Vec<Episode>,
     /// By how many updates the weights that played were older.
     pub(super) staleness: u64,
-    /// How often tasks were drawn.
+    /// Number of times that tasks were drawn.
     rounds: u64,
     /// Where time went.
     pub(super) times: Times,
     /// Tokens that were sampled.
     sampled: u64,
-    /// How long all of it took.
+    /// Time for which all of it took.
     pub(super) seconds: f64,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Weights {
 }
 
 impl Batch {
-    /// How many episodes are no samples; they leave the update.
+    /// Number of episodes that are no samples; they leave the update.
     #[must_use]
     pub(super) fn masked(&self) -> usize {
         self.episodes.iter().filter(|episode| !episode.counts).count()
@@ -65,8 +65,8 @@ impl Batch {
     /// `Environment` with every reason.
     pub(super) fn check(&self, share_max: f64) -> Result<(), TrainerError> {
         let reasons = self.played.iter().filter_map(|played| match &played.ended {
-            Ended::Masked(reason) => Some(reason.as_str()),
-            Ended::Scored { .. } => None,
+            EpisodeEnd::Masked(reason) => Some(reason.as_str()),
+            EpisodeEnd::Scored { .. } => None,
         });
         let failed: Vec<&str> = reasons.collect();
         if failed.len() as f64 / self.played.len().max(1) as f64 <= share_max {
@@ -86,7 +86,7 @@ impl Batch {
         self.played.iter().map(|played| played.environment.clone()).filter(|name| !name.is_empty())
     }
 
-    /// What playing showed.
+    /// Metrics of the playing.
     #[must_use]
     pub(super) fn values(&self, plans: &Plans) -> Values {
         let counted = self.episodes.iter().filter(|episode| episode.counts);
@@ -119,13 +119,13 @@ impl Batch {
 pub(super) struct Stage<'a> {
     /// The job.
     pub(super) spec: &'a Train,
-    /// What it stands on.
+    /// Context of the training.
     pub(super) context: &'a Context,
     /// The algorithm.
     pub(super) parts: &'a Parts,
-    /// Which tasks are played.
+    /// Plan of the tasks.
     pub(super) plans: &'a Plans,
-    /// How the model reads conversations.
+    /// Conversation format of the model.
     pub(super) chat: &'a Arc<ChatFormat>,
 }
 
@@ -156,7 +156,10 @@ impl Stage<'_> {
                 limits: PlayLimits {
                     concurrent_sessions: self.spec.rollout.concurrent_sessions as usize,
                     max_turns: self.spec.rollout.max_turns,
-                    state_hashes: matches!(self.parts.judging, Judging::Compared(Advantage::GroupInGroup { .. })),
+                    state_hashes: matches!(
+                        self.parts.estimator,
+                        AdvantageEstimator::Compared(Advantage::GroupInGroup { .. })
+                    ),
                 },
                 times: Times::default(),
             };
@@ -168,7 +171,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Which weights play for an update: as old as the job allows, but never older than the last checkpoint, so that a training
+    /// Weights that play for an update: as old as the job allows, but never older than the last checkpoint, so that a training
     /// that goes on from there plays with the same ones.
     fn version(&self, step: u64) -> u64 {
         let every = self.spec.checkpoint.every;
@@ -181,7 +184,7 @@ impl Stage<'_> {
         let wanted = self.parts.tasks_per_step as usize;
         let slots = (self.spec.rollout.concurrent_sessions as usize).min(wanted * rollouts);
         let capacity = self.spec.rollout.max_context_tokens as usize;
-        let answering = Answering {
+        let answering = SamplingSettings {
             max_tokens: self.spec.rollout.max_tokens as usize,
             temperature: self.spec.rollout.temperature,
             top_p: 1.0,
@@ -241,9 +244,9 @@ impl Stage<'_> {
     fn episode(&self, played: &Played<Sequence>) -> Episode {
         let tokens = played.trace.as_ref().map_or(0, |trace| trace.count(Part::Action));
         let cut = !played.terminated && self.parts.mask_truncated;
-        let earned = if cut { None } else { batch::reward(played, tokens, &self.spec.reward) };
+        let reward = if cut { None } else { batch::reward(played, tokens, &self.spec.reward) };
         let shaped =
-            earned.map(|earned| earned + self.parts.overlong.as_ref().map_or(0.0, |overlong| overlong.penalty(tokens)));
+            reward.map(|reward| reward + self.parts.overlong.as_ref().map_or(0.0, |overlong| overlong.penalty(tokens)));
         batch::episode(played, shaped, &self.spec.reward)
     }
 }

@@ -1,4 +1,4 @@
-//! What a training starts from: weights, and how they read conversations.
+//! Start of a training: weights, and how they read conversations.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub enum Start {
 pub struct Language {
     /// With autodiff.
     pub model: Transformer,
-    /// How it reads conversations.
+    /// Its conversation format.
     pub chat: Arc<ChatFormat>,
     /// The registered policy that it is.
     pub parent: Option<PolicyId>,

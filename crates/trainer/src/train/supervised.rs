@@ -20,19 +20,19 @@ use crate::chat::ChatFormat;
 use crate::data::Packed;
 use crate::data::jsonl::{self, Example};
 use crate::failure::TrainerError;
-use crate::habits::Habits;
 use crate::model::Transformer;
 use crate::optimizer::{AdamW, rate};
 use crate::passes::Passes;
+use crate::policy_manifest::PolicyManifest;
 use crate::rollout::{Plans, stream};
 
 /// The artefact in which a `collect` job leaves its examples.
 const COLLECTED: &str = "episodes.jsonl";
 
-/// An example as tokens, with the places that are learnt.
-struct Lesson {
+/// An example as tokens, with the positions that are learnt.
+struct TokenizedExample {
     row: Row,
-    places: Vec<usize>,
+    positions: Vec<usize>,
 }
 
 /// Trains a language model on examples.
@@ -42,8 +42,8 @@ struct Lesson {
 pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Result<Value, TrainerError> {
     let Language { mut model, chat, parent } = language;
     let Some(data) = &spec.data else { return Err(TrainerError::BadSpec("sft needs data".to_owned())) };
-    let lessons = lessons(spec, context, &chat, data)?;
-    let validation = Held::new(spec, context, &chat)?;
+    let examples = examples(spec, context, &chat, data)?;
+    let validation = HeldOut::new(spec, context, &chat)?;
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
     let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
@@ -54,7 +54,8 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     }
     for step in saved.step..spec.steps {
         context.reporter.go_on()?;
-        let chosen: Vec<&Lesson> = chosen(spec, lessons.len(), step).into_iter().map(|one| &lessons[one]).collect();
+        let chosen: Vec<&TokenizedExample> =
+            chosen(spec, examples.len(), step).into_iter().map(|one| &examples[one]).collect();
         let (changed, mut values) = update(spec, model, &mut optimizer, &chosen, step)?;
         model = changed;
         let done = step + 1;
@@ -73,8 +74,8 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
         }
     }
     let folder = context.files.folder.join("policy");
-    let habits = Habits { tool_format: spec.rollout.tool_format, actions: Vec::new() };
-    keep::save_policy(&model, chat.tokenizer(), &habits, &folder)?;
+    let manifest = PolicyManifest { tool_format: spec.rollout.tool_format, actions: Vec::new() };
+    keep::save_policy(&model, chat.tokenizer(), &manifest, &folder)?;
     let environments: BTreeSet<String> = spec.environments.iter().map(|mix| mix.name.clone()).collect();
     journal.finish(&folder, parent, "transformer", environments.into_iter().collect(), &context.files.folder)
 }
@@ -84,17 +85,17 @@ fn update(
     spec: &Train,
     model: Transformer,
     optimizer: &mut AdamW,
-    chosen: &[&Lesson],
+    chosen: &[&TokenizedExample],
     step: u64,
 ) -> Result<(Transformer, Values), TrainerError> {
     let began = Instant::now();
     let learning_rate = rate(&spec.optimizer, step, spec.steps);
-    let learnt: usize = chosen.iter().map(|one| one.places.len()).sum();
+    let learnt: usize = chosen.iter().map(|one| one.positions.len()).sum();
     let read: usize = chosen.iter().map(|one| one.row.tokens.len()).sum();
     let device = model.device();
     let passes = passes(chosen, spec.optimizer.micro_batch_tokens, &device);
     let (mut gradients, losses) = passes.learn(&model, &device, |model, pass| {
-        let part = said(model, chosen, pass).sum().neg() / learnt as f64;
+        let part = target_log_probs(model, chosen, pass).sum().neg() / learnt as f64;
         let number = scalar(part.clone())?;
         Ok((part, number))
     })?;
@@ -113,41 +114,41 @@ fn update(
 }
 
 /// Cuts examples into passes.
-fn passes(chosen: &[&Lesson], tokens_max: u64, device: &Device) -> Passes {
+fn passes(chosen: &[&TokenizedExample], tokens_max: u64, device: &Device) -> Passes {
     let widths: Vec<usize> = chosen.iter().map(|one| one.row.tokens.len()).collect();
     Passes::new(&widths, tokens_max, device)
 }
 
 /// Log-probabilities of the learnt tokens of a pass.
-fn said(model: &Transformer, chosen: &[&Lesson], pass: &Packed) -> Tensor<1> {
-    let (mut rows, mut places, mut targets) = (Vec::with_capacity(pass.rows.len()), Vec::new(), Vec::new());
+fn target_log_probs(model: &Transformer, chosen: &[&TokenizedExample], pass: &Packed) -> Tensor<1> {
+    let (mut rows, mut positions, mut targets) = (Vec::with_capacity(pass.rows.len()), Vec::new(), Vec::new());
     for (line, one) in pass.rows.iter().enumerate() {
-        let Lesson { row, places: learnt } = chosen[*one];
-        for place in learnt {
-            // Where it is foretold, counted through rows x time.
-            places.push((line * pass.time + place - 1) as i64);
-            targets.push(i64::from(row.tokens[*place]));
+        let TokenizedExample { row, positions: learnt } = chosen[*one];
+        for position in learnt {
+            // Where it is predicted, counted through rows x time.
+            positions.push((line * pass.time + position - 1) as i64);
+            targets.push(i64::from(row.tokens[*position]));
         }
         rows.push(row.tokens.as_slice());
     }
     let device = model.device();
     let states = model.states(tokens(&rows, pass.time, &device));
-    model.target_log_probs(states, integers(&places, &device), integers(&targets, &device), 1.0)
+    model.target_log_probs(states, integers(&positions, &device), integers(&targets, &device), 1.0)
 }
 
 /// Examples that are held out.
-struct Held {
-    lessons: Vec<Lesson>,
+struct HeldOut {
+    examples: Vec<TokenizedExample>,
     every: u64,
     steps: u64,
     tokens_max: u64,
 }
 
-impl Held {
+impl HeldOut {
     /// Those of a job; none where it names none.
     fn new(spec: &Train, context: &Context, chat: &ChatFormat) -> Result<Option<Self>, TrainerError> {
         let Some(Validation { data, every }) = &spec.validation else { return Ok(None) };
-        let lessons = lessons(spec, context, chat, data).map_err(|error| match error {
+        let examples = examples(spec, context, chat, data).map_err(|error| match error {
             // Numbers alone would not tell in which of the two the lines stand.
             TrainerError::BadData { faults } => TrainerError::BadData {
                 faults: faults
@@ -158,10 +159,10 @@ impl Held {
             error => error,
         })?;
         let tokens_max = spec.optimizer.micro_batch_tokens;
-        Ok(Some(Self { lessons, every: *every, steps: spec.steps, tokens_max }))
+        Ok(Some(Self { examples, every: *every, steps: spec.steps, tokens_max }))
     }
 
-    /// Whether they are measured after `done` updates.
+    /// True if they are measured after `done` updates.
     fn is_due(&self, done: u64) -> bool {
         done.is_multiple_of(self.every) || done == self.steps
     }
@@ -172,12 +173,12 @@ impl Held {
         model: &Transformer,
         go_on: impl Fn() -> Result<(), TrainerError> + Sync,
     ) -> Result<f64, TrainerError> {
-        let chosen: Vec<&Lesson> = self.lessons.iter().collect();
+        let chosen: Vec<&TokenizedExample> = self.examples.iter().collect();
         let sums = passes(&chosen, self.tokens_max, &model.device()).map(|pass| {
             go_on()?;
-            Ok(-host(said(model, &chosen, pass))?.into_iter().map(f64::from).sum::<f64>())
+            Ok(-host(target_log_probs(model, &chosen, pass))?.into_iter().map(f64::from).sum::<f64>())
         })?;
-        let count: usize = self.lessons.iter().map(|lesson| lesson.places.len()).sum();
+        let count: usize = self.examples.iter().map(|example| example.positions.len()).sum();
         Ok(sums.into_iter().sum::<f64>() / count as f64)
     }
 }
@@ -189,19 +190,24 @@ fn chosen(spec: &Train, count: usize, step: u64) -> Vec<usize> {
     let mut pass = usize::MAX;
     let mut order: Vec<usize> = Vec::new();
     (first..first + per_step)
-        .map(|place| {
-            if place / count != pass {
-                pass = place / count;
+        .map(|position| {
+            if position / count != pass {
+                pass = position / count;
                 order = (0..count).collect();
                 order.shuffle(&mut stream(spec.seed, "examples", &[pass as u64]));
             }
-            order[place % count]
+            order[position % count]
         })
         .collect()
 }
 
 /// The examples of a data set as tokens.
-fn lessons(spec: &Train, context: &Context, chat: &ChatFormat, data: &Data) -> Result<Vec<Lesson>, TrainerError> {
+fn examples(
+    spec: &Train,
+    context: &Context,
+    chat: &ChatFormat,
+    data: &Data,
+) -> Result<Vec<TokenizedExample>, TrainerError> {
     let examples = match data {
         Data::Lines(lines) => jsonl::read(lines.as_bytes())?,
         Data::Job(job) => jsonl::read(context.files.artifact(*job, COLLECTED)?.as_slice())?,
@@ -211,8 +217,8 @@ fn lessons(spec: &Train, context: &Context, chat: &ChatFormat, data: &Data) -> R
 }
 
 /// Examples of at most `most` tokens each.
-fn read(examples: &[Example], chat: &ChatFormat, most: usize) -> Result<Vec<Lesson>, TrainerError> {
-    let (mut lessons, mut faults) = (Vec::new(), Vec::new());
+fn read(examples: &[Example], chat: &ChatFormat, most: usize) -> Result<Vec<TokenizedExample>, TrainerError> {
+    let (mut tokenized, mut faults) = (Vec::new(), Vec::new());
     for example in examples {
         match chat.example(&example.messages, &example.tools) {
             Ok((tokens, _)) if tokens.len() > most => {
@@ -220,11 +226,11 @@ fn read(examples: &[Example], chat: &ChatFormat, most: usize) -> Result<Vec<Less
                 faults.push((example.line, format!("{long} tokens, more than rollout.max_context_tokens ({most})")));
             }
             Ok((tokens, learnt)) => {
-                let places: Vec<usize> = (1..tokens.len()).filter(|place| learnt[*place]).collect();
-                if places.is_empty() {
+                let positions: Vec<usize> = (1..tokens.len()).filter(|position| learnt[*position]).collect();
+                if positions.is_empty() {
                     faults.push((example.line, "it holds no answer to learn".to_owned()));
                 } else {
-                    lessons.push(Lesson { row: Row { tokens, ..Row::default() }, places });
+                    tokenized.push(TokenizedExample { row: Row { tokens, ..Row::default() }, positions });
                 }
             }
             Err(error) => faults.push((example.line, error.to_string())),
@@ -233,10 +239,10 @@ fn read(examples: &[Example], chat: &ChatFormat, most: usize) -> Result<Vec<Less
     if !faults.is_empty() {
         return Err(TrainerError::BadData { faults });
     }
-    if lessons.is_empty() {
+    if tokenized.is_empty() {
         return Err(TrainerError::BadData { faults: vec![(1, "there is no example".to_owned())] });
     }
-    Ok(lessons)
+    Ok(tokenized)
 }
 
 #[cfg(test)]
@@ -256,13 +262,13 @@ mod tests {
         .to_string()
     }
 
-    fn lessons_of(lines: &[String], most: usize) -> Result<Vec<Lesson>, TrainerError> {
+    fn tokenized(lines: &[String], most: usize) -> Result<Vec<TokenizedExample>, TrainerError> {
         let chat = ChatFormat::new(&Tokenizer::bytes()).unwrap();
         read(&jsonl::read(lines.join("\n").as_bytes()).unwrap(), &chat, most)
     }
 
-    fn held(lines: &[String], tokens_max: u64) -> Held {
-        Held { lessons: lessons_of(lines, 64).unwrap(), every: 4, steps: 10, tokens_max }
+    fn held_out(lines: &[String], tokens_max: u64) -> HeldOut {
+        HeldOut { examples: tokenized(lines, 64).unwrap(), every: 4, steps: 10, tokens_max }
     }
 
     fn tiny() -> Transformer {
@@ -274,14 +280,14 @@ mod tests {
     fn the_held_out_loss_is_a_mean_over_answer_tokens_however_they_are_cut() {
         let model = tiny();
         let lines = [line("a", "bc"), line("de", "a longer answer"), line("f", "g")];
-        let loss = |lines: &[String], tokens_max| held(lines, tokens_max).loss(&model, || Ok(())).unwrap();
+        let loss = |lines: &[String], tokens_max| held_out(lines, tokens_max).loss(&model, || Ok(())).unwrap();
         let whole = loss(&lines, 10_000);
         // At random, all tokens are nearly equally likely.
         assert!((whole - (model.config().vocab_size as f64).ln()).abs() < 0.5, "{whole}");
         assert!((loss(&lines, 1) - whole).abs() < 1e-5);
         let (mut sum, mut count) = (0.0, 0.0);
         for one in &lines {
-            let tokens = held(std::slice::from_ref(one), 1).lessons[0].places.len() as f64;
+            let tokens = held_out(std::slice::from_ref(one), 1).examples[0].positions.len() as f64;
             sum += loss(std::slice::from_ref(one), 1) * tokens;
             count += tokens;
         }
@@ -290,16 +296,16 @@ mod tests {
 
     #[test]
     fn held_out_examples_are_measured_every_so_often_and_at_the_end() {
-        let held = held(&[line("a", "b")], 1);
-        assert_eq!((1..=10).filter(|done| held.is_due(*done)).collect::<Vec<_>>(), [4, 8, 10]);
-        let error = held.loss(&tiny(), || Err(TrainerError::Cancelled)).unwrap_err();
+        let held_out = held_out(&[line("a", "b")], 1);
+        assert_eq!((1..=10).filter(|done| held_out.is_due(*done)).collect::<Vec<_>>(), [4, 8, 10]);
+        let error = held_out.loss(&tiny(), || Err(TrainerError::Cancelled)).unwrap_err();
         assert_eq!(error.code(), "cancelled");
     }
 
     #[test]
-    fn every_example_that_is_too_long_is_told_by_its_line() {
+    fn every_example_that_is_too_long_is_reported_by_its_line() {
         let long = line("why", &"because ".repeat(20));
-        let Err(TrainerError::BadData { faults }) = lessons_of(&[long.clone(), line("a", "b"), long], 64) else {
+        let Err(TrainerError::BadData { faults }) = tokenized(&[long.clone(), line("a", "b"), long], 64) else {
             panic!("long examples were taken")
         };
         assert_eq!(faults.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 3]);

@@ -8,7 +8,7 @@ use rand::seq::SliceRandom as _;
 use super::batch::Row;
 use crate::algorithm::auxiliary::echo;
 use crate::algorithm::loss::{TokenBatch, value};
-use crate::algorithm::preset::{Judging, Parts};
+use crate::algorithm::preset::{AdvantageEstimator, Parts};
 use crate::algorithm::{aggregation, importance};
 use crate::data::Packed;
 use crate::failure::TrainerError;
@@ -17,27 +17,27 @@ use crate::optimizer::AdamW;
 use crate::passes::Passes;
 use crate::rollout::stream;
 
-/// What is changed by updates.
+/// Models and optimizers that updates change.
 pub(super) struct Learner {
     /// With autodiff.
     pub(super) model: ActorCritic,
-    /// What the job started from, without autodiff; where the policy is kept near it.
+    /// The frozen model that the job started from, without autodiff; where the policy is kept near it.
     pub(super) reference: Option<ActorCritic>,
     /// Its running means.
     pub(super) optimizer: AdamW,
 }
 
-/// How rows are learnt from in one update.
-pub(super) struct Lesson<'a> {
+/// Settings of one update.
+pub(super) struct UpdateSettings<'a> {
     /// The algorithm.
     pub(super) parts: &'a Parts,
-    /// How weights are changed.
-    pub(super) plan: &'a Optimizer,
+    /// Settings of the optimizer.
+    pub(super) optimizer: &'a Optimizer,
     /// The learning rate.
     pub(super) rate: f64,
     /// Divides the logits, as when the tokens were sampled.
     pub(super) temperature: f64,
-    /// Whether rows were sampled by older weights, which is then made up for.
+    /// True if rows were sampled by older weights, which is then made up for.
     pub(super) stale: bool,
     /// Everything random derives from it.
     pub(super) seed: u64,
@@ -45,9 +45,9 @@ pub(super) struct Lesson<'a> {
     pub(super) step: u64,
 }
 
-/// What an update showed: means over the tokens that were learnt from.
+/// Metrics of an update: means over the tokens that were learnt from.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Shown {
+pub(super) struct UpdateMetrics {
     /// The loss.
     pub(super) loss: f64,
     /// The loss of the value function, without its weight; 0 where there is none.
@@ -64,7 +64,7 @@ pub(super) struct Shown {
     pub(super) tokens: u64,
 }
 
-impl Shown {
+impl UpdateMetrics {
     fn add(&mut self, other: &Self) {
         let Self { loss, value_loss, entropy, kl, clipped, grad_norm, tokens } = other;
         self.loss += loss;
@@ -88,8 +88,8 @@ impl Shown {
 /// Log-probabilities of every learnt token of every row.
 type LogProbs = Vec<Vec<f32>>;
 
-/// What a model says of rows before an update.
-pub(super) struct Said {
+/// Log-probabilities and values of rows before an update.
+pub(super) struct Evaluation {
     /// Log-probabilities of every learnt token.
     log_probs: LogProbs,
     /// Of each row, the values of the states before its learnt tokens, and behind them that of its last state; empty without a value
@@ -97,98 +97,102 @@ pub(super) struct Said {
     pub(super) values: Vec<Vec<f32>>,
 }
 
-/// What does not change during an update.
+/// Constants of an update.
 struct Update<'a> {
     rows: &'a [Row],
-    lesson: &'a Lesson<'a>,
+    settings: &'a UpdateSettings<'a>,
     old: Option<LogProbs>,
     reference: Option<LogProbs>,
 }
 
-/// What one change of weights learns from.
+/// Rows of one optimizer step.
 struct Minibatch<'a> {
     update: &'a Update<'a>,
-    /// Which rows.
-    places: &'a [usize],
+    /// The rows.
+    row_indices: &'a [usize],
     /// For each of them, the weight of its tokens in the loss.
     weights: Vec<f64>,
-    /// How many tokens are learnt from.
+    /// Number of tokens that are learnt from.
     learnt: usize,
     /// Weight of the cross-entropy on each observed token.
     observed: f64,
 }
 
 impl Learner {
-    /// What the model says of rows as it is.
+    /// Log-probabilities and values of rows by the current model.
     ///
     /// # Errors
     /// When the device fails.
-    pub(super) fn before(&self, rows: &[Row], lesson: &Lesson<'_>) -> Result<Said, TrainerError> {
-        said(&self.model.valid(), rows, lesson)
+    pub(super) fn before(&self, rows: &[Row], settings: &UpdateSettings<'_>) -> Result<Evaluation, TrainerError> {
+        evaluate(&self.model.valid(), rows, settings)
     }
 
-    /// Learns from rows, in as many passes and parts as the algorithm takes. `before` is what the model says of them, where that was
-    /// asked already.
+    /// Learns from rows, in as many passes and parts as the algorithm takes. `before` is their evaluation, where it is
+    /// there already.
     ///
     /// # Errors
     /// [`TrainerError::NotFinite`] where a gradient is; the weights are then as they were before the part in which that happened.
     pub(super) fn update(
         &mut self,
         rows: &[Row],
-        before: Option<Said>,
-        lesson: &Lesson<'_>,
-    ) -> Result<Shown, TrainerError> {
-        let parts = lesson.parts;
-        let once = parts.epochs * parts.minibatches == 1 && !lesson.stale;
+        before: Option<Evaluation>,
+        settings: &UpdateSettings<'_>,
+    ) -> Result<UpdateMetrics, TrainerError> {
+        let parts = settings.parts;
+        let once = parts.epochs * parts.minibatches == 1 && !settings.stale;
         let old = match before {
-            Some(said) => Some(said.log_probs),
+            Some(before) => Some(before.log_probs),
             None if once => None,
-            None => Some(self.before(rows, lesson)?.log_probs),
+            None => Some(self.before(rows, settings)?.log_probs),
         };
         let reference = match &self.reference {
-            Some(reference) => Some(said(reference, rows, lesson)?.log_probs),
+            Some(reference) => Some(evaluate(reference, rows, settings)?.log_probs),
             None => None,
         };
-        let update = Update { rows, lesson, old, reference };
-        let (mut shown, mut changes) = (Shown::default(), 0.0);
+        let update = Update { rows, settings, old, reference };
+        let (mut metrics, mut changes) = (UpdateMetrics::default(), 0.0);
         for epoch in 0..parts.epochs {
             let mut order: Vec<usize> = (0..rows.len()).collect();
-            order.shuffle(&mut stream(lesson.seed, "rows", &[lesson.step, u64::from(epoch)]));
-            for places in order.chunks(rows.len().div_ceil(parts.minibatches as usize).max(1)) {
-                self.change(&Minibatch::new(&update, places), &mut shown)?;
+            order.shuffle(&mut stream(settings.seed, "rows", &[settings.step, u64::from(epoch)]));
+            for row_indices in order.chunks(rows.len().div_ceil(parts.minibatches as usize).max(1)) {
+                self.change(&Minibatch::new(&update, row_indices), &mut metrics)?;
                 changes += 1.0;
             }
         }
         let tokens: usize = rows.iter().map(|row| row.tokens.len()).sum();
-        shown.tokens = tokens as u64 * u64::from(parts.epochs);
-        shown.scale(1.0 / f64::max(changes, 1.0));
-        Ok(shown)
+        metrics.tokens = tokens as u64 * u64::from(parts.epochs);
+        metrics.scale(1.0 / f64::max(changes, 1.0));
+        Ok(metrics)
     }
 
     /// Changes the weights once.
-    fn change(&mut self, minibatch: &Minibatch<'_>, shown: &mut Shown) -> Result<(), TrainerError> {
-        let Update { rows, lesson, .. } = minibatch.update;
-        let widths: Vec<usize> = minibatch.places.iter().map(|row| rows[*row].tokens.len()).collect();
+    fn change(&mut self, minibatch: &Minibatch<'_>, metrics: &mut UpdateMetrics) -> Result<(), TrainerError> {
+        let Update { rows, settings, .. } = minibatch.update;
+        let widths: Vec<usize> = minibatch.row_indices.iter().map(|row| rows[*row].tokens.len()).collect();
         let device = self.model.device();
-        let passes = Passes::new(&widths, lesson.plan.micro_batch_tokens, &device);
+        let passes = Passes::new(&widths, settings.optimizer.micro_batch_tokens, &device);
         let learnt =
             passes.learn(&self.model, &device, |model, pass| loss(model, minibatch, &Columns::new(minibatch, pass)));
-        let (mut gradients, said) = learnt?;
-        said.iter().for_each(|pass| shown.add(pass));
-        shown.grad_norm += gradients.clip(lesson.plan.grad_norm_max)?;
-        self.model = self.optimizer.step(self.model.clone(), &gradients, lesson.rate)?;
+        let (mut gradients, parts) = learnt?;
+        parts.iter().for_each(|pass| metrics.add(pass));
+        metrics.grad_norm += gradients.clip(settings.optimizer.grad_norm_max)?;
+        self.model = self.optimizer.step(self.model.clone(), &gradients, settings.rate)?;
         Ok(())
     }
 }
 
-/// What one pass adds to the loss, and to what the update shows.
-fn loss(model: &ActorCritic, minibatch: &Minibatch<'_>, columns: &Columns) -> Result<(Tensor<1>, Shown), TrainerError> {
-    let Update { rows, lesson, .. } = minibatch.update;
+/// Loss of one pass, with its share of the update's metrics.
+fn loss(
+    model: &ActorCritic,
+    minibatch: &Minibatch<'_>,
+    columns: &Columns,
+) -> Result<(Tensor<1>, UpdateMetrics), TrainerError> {
+    let Update { rows, settings, .. } = minibatch.update;
     let device = model.device();
     let states = model.policy().states(tokens(&chosen(rows, &columns.rows), columns.time, &device));
     let value_loss = value_loss(model, states.clone(), minibatch, columns)?;
-    let (places, targets) = (integers(&columns.places, &device), integers(&columns.targets, &device));
-    let (new, entropies) = model.policy().log_probs(states, places, targets, lesson.temperature);
+    let (positions, targets) = (integers(&columns.positions, &device), integers(&columns.targets, &device));
+    let (new, entropies) = model.policy().log_probs(states, positions, targets, settings.temperature);
     let actions = columns.advantages.len();
     let acted = new.clone().narrow(0, 0, actions);
     let entropies = entropies.narrow(0, 0, actions);
@@ -196,7 +200,7 @@ fn loss(model: &ActorCritic, minibatch: &Minibatch<'_>, columns: &Columns) -> Re
         Some(old) => numbers(old, &device),
         None => acted.clone().detach(),
     };
-    let loss = lesson.parts.loss.loss(TokenBatch {
+    let loss = settings.parts.loss.loss(TokenBatch {
         new: acted,
         old,
         reference: columns.reference.as_ref().map(|reference| numbers(reference, &device)),
@@ -207,41 +211,42 @@ fn loss(model: &ActorCritic, minibatch: &Minibatch<'_>, columns: &Columns) -> Re
     })?;
     let mut total = (loss.per_token * numbers(&columns.weights, &device)).sum();
     let share = actions as f64 / minibatch.learnt.max(1) as f64;
-    let mut shown = Shown {
+    let mut metrics = UpdateMetrics {
         entropy: scalar(entropies.mean())? * share,
-        clipped: scalar(loss.held.mean())? * share,
-        kl: scalar(loss.kl.unwrap_or(loss.moved).mean())? * share,
-        ..Shown::default()
+        clipped: scalar(loss.clipped.mean())? * share,
+        kl: scalar(loss.kl.unwrap_or(loss.approx_kl).mean())? * share,
+        ..UpdateMetrics::default()
     };
-    let observations = columns.places.len() - actions;
+    let observations = columns.positions.len() - actions;
     if observations > 0 {
         total = total - new.narrow(0, actions, observations).sum() * minibatch.observed;
     }
     if let Some((value_loss, weight)) = value_loss {
-        shown.value_loss = scalar(value_loss.clone())?;
+        metrics.value_loss = scalar(value_loss.clone())?;
         total = total + value_loss * weight;
     }
-    shown.loss = scalar(total.clone())?;
-    Ok((total, shown))
+    metrics.loss = scalar(total.clone())?;
+    Ok((total, metrics))
 }
 
-/// What one pass adds to the mean loss of the value function, and its weight; none where the algorithm has none.
+/// One pass's share of the mean loss of the value function, and its weight; none where the algorithm has none.
 fn value_loss(
     model: &ActorCritic,
     states: Tensor<3>,
     minibatch: &Minibatch<'_>,
     columns: &Columns,
 ) -> Result<Option<(Tensor<1>, f64)>, TrainerError> {
-    let Judging::Generalised { value_weight, value_clip, .. } = minibatch.update.lesson.parts.judging else {
+    let AdvantageEstimator::Generalised { value_weight, value_clip, .. } = minibatch.update.settings.parts.estimator
+    else {
         return Ok(None);
     };
     let device = model.device();
-    let places = integers(&columns.places[..columns.advantages.len()], &device);
-    let Some(values) = model.values(states, places) else {
+    let positions = integers(&columns.positions[..columns.advantages.len()], &device);
+    let Some(values) = model.values(states, positions) else {
         return Err(TrainerError::Internal("this algorithm needs a value function".to_owned()));
     };
-    let (said, earned) = (numbers(&columns.said, &device), numbers(&columns.earned, &device));
-    let losses = value::loss(values, said, earned, value_clip);
+    let (old, returns) = (numbers(&columns.old_values, &device), numbers(&columns.returns, &device));
+    let losses = value::loss(values, old, returns, value_clip);
     Ok(Some((losses.sum() / minibatch.learnt.max(1) as f64, value_weight)))
 }
 
@@ -251,14 +256,15 @@ fn echo_weight(parts: &Parts) -> f64 {
 }
 
 impl<'a> Minibatch<'a> {
-    fn new(update: &'a Update<'a>, places: &'a [usize]) -> Self {
-        let count = |of: fn(&Row) -> usize| -> Vec<usize> { places.iter().map(|row| of(&update.rows[*row])).collect() };
+    fn new(update: &'a Update<'a>, row_indices: &'a [usize]) -> Self {
+        let count =
+            |of: fn(&Row) -> usize| -> Vec<usize> { row_indices.iter().map(|row| of(&update.rows[*row])).collect() };
         let lengths = count(|row| row.actions.len());
         let observed = count(|row| row.observations.len());
-        let parts = update.lesson.parts;
+        let parts = update.settings.parts;
         Self {
             update,
-            places,
+            row_indices,
             weights: aggregation::weights(&parts.aggregation, &lengths),
             learnt: lengths.iter().sum(),
             observed: echo::token_weight(echo_weight(parts), &observed),
@@ -266,13 +272,13 @@ impl<'a> Minibatch<'a> {
     }
 }
 
-/// One pass as columns, row by row: first of the learnt tokens; `places` and `targets` go on with the observed ones, where those count.
+/// One pass as columns, row by row: first of the learnt tokens; `positions` and `targets` go on with the observed ones, where those count.
 struct Columns {
-    /// Which rows.
+    /// The rows.
     rows: Vec<usize>,
     /// Tokens of the longest.
     time: usize,
-    places: Vec<i64>,
+    positions: Vec<i64>,
     targets: Vec<i64>,
     advantages: Vec<f32>,
     weights: Vec<f32>,
@@ -280,21 +286,21 @@ struct Columns {
     old: Option<Vec<f32>>,
     reference: Option<Vec<f32>>,
     importance: Option<Vec<f32>>,
-    /// Values before the update, and what they should be; empty without a value function.
-    said: Vec<f32>,
-    earned: Vec<f32>,
+    /// Values before the update, and the returns that they estimate; both empty without a value function.
+    old_values: Vec<f32>,
+    returns: Vec<f32>,
 }
 
 impl Columns {
     fn new(minibatch: &Minibatch<'_>, pass: &Packed) -> Self {
-        let Update { rows, lesson, old, reference } = minibatch.update;
-        let chosen: Vec<usize> = pass.rows.iter().map(|place| minibatch.places[*place]).collect();
+        let Update { rows, settings, old, reference } = minibatch.update;
+        let chosen: Vec<usize> = pass.rows.iter().map(|index| minibatch.row_indices[*index]).collect();
         let of_rows = |column: &LogProbs| -> Vec<f32> { chosen.iter().flat_map(|one| column[*one].clone()).collect() };
         let old = old.as_ref().map(of_rows);
         let reference = reference.as_ref().map(of_rows);
         let mut columns = Self {
             time: pass.time,
-            places: Vec::new(),
+            positions: Vec::new(),
             targets: Vec::new(),
             advantages: Vec::new(),
             weights: Vec::new(),
@@ -302,67 +308,67 @@ impl Columns {
             old,
             reference,
             importance: None,
-            said: Vec::new(),
-            earned: Vec::new(),
+            old_values: Vec::new(),
+            returns: Vec::new(),
             rows: chosen,
         };
         let mut sampled = Vec::new();
-        for (row, place) in pass.rows.iter().enumerate() {
-            for target in &rows[minibatch.places[*place]].actions {
-                columns.foretell(row, target.place, rows);
+        for (row, index) in pass.rows.iter().enumerate() {
+            for target in &rows[minibatch.row_indices[*index]].actions {
+                columns.predict(row, target.position, rows);
                 columns.advantages.push(target.advantage as f32);
-                columns.weights.push(minibatch.weights[*place] as f32);
+                columns.weights.push(minibatch.weights[*index] as f32);
                 columns.sequences.push(row);
                 sampled.push(target.behaviour);
-                if let Some(worth) = target.worth {
-                    columns.said.push(worth.said);
-                    columns.earned.push(worth.earned);
+                if let Some(value) = target.value {
+                    columns.old_values.push(value.predicted);
+                    columns.returns.push(value.target_return);
                 }
             }
         }
-        if let (true, Some(old)) = (lesson.stale, &columns.old) {
+        if let (true, Some(old)) = (settings.stale, &columns.old) {
             columns.importance = Some(importance::weights(old, &sampled));
         }
         if minibatch.observed > 0.0 {
-            for (row, place) in pass.rows.iter().enumerate() {
-                for observed in &rows[minibatch.places[*place]].observations {
-                    columns.foretell(row, *observed, rows);
+            for (row, index) in pass.rows.iter().enumerate() {
+                for observed in &rows[minibatch.row_indices[*index]].observations {
+                    columns.predict(row, *observed, rows);
                 }
             }
         }
         columns
     }
 
-    /// Adds a token that is foretold from the place before it.
-    fn foretell(&mut self, row: usize, place: usize, rows: &[Row]) {
-        self.places.push((row * self.time + place - 1) as i64);
-        self.targets.push(i64::from(rows[self.rows[row]].tokens[place]));
+    /// Adds a token that is predicted from the position before it.
+    fn predict(&mut self, row: usize, position: usize, rows: &[Row]) {
+        self.positions.push((row * self.time + position - 1) as i64);
+        self.targets.push(i64::from(rows[self.rows[row]].tokens[position]));
     }
 }
 
-/// What a model without autodiff says of rows.
-fn said(model: &ActorCritic, rows: &[Row], lesson: &Lesson<'_>) -> Result<Said, TrainerError> {
+/// Log-probabilities and values of rows by a model without autodiff.
+fn evaluate(model: &ActorCritic, rows: &[Row], settings: &UpdateSettings<'_>) -> Result<Evaluation, TrainerError> {
     let device = model.device();
     let widths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
-    let passes = Passes::new(&widths, lesson.plan.micro_batch_tokens, &device);
+    let passes = Passes::new(&widths, settings.optimizer.micro_batch_tokens, &device);
     let answers = passes.map(|pass| {
-        let (mut places, mut targets, mut valued) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut positions, mut targets, mut valued) = (Vec::new(), Vec::new(), Vec::new());
         for (row, one) in pass.rows.iter().enumerate() {
             let first = row * pass.time;
             for target in &rows[*one].actions {
-                places.push((first + target.place - 1) as i64);
-                targets.push(i64::from(rows[*one].tokens[target.place]));
-                valued.push((first + target.place - 1) as i64);
+                positions.push((first + target.position - 1) as i64);
+                targets.push(i64::from(rows[*one].tokens[target.position]));
+                valued.push((first + target.position - 1) as i64);
             }
             valued.push((first + rows[*one].tokens.len() - 1) as i64);
         }
         let states = model.policy().states(tokens(&chosen(rows, &pass.rows), pass.time, &device));
         let values = model.values(states.clone(), integers(&valued, &device)).map(host).transpose()?;
-        let (places, targets) = (integers(&places, &device), integers(&targets, &device));
-        let logs = host(model.policy().target_log_probs(states, places, targets, lesson.temperature))?;
+        let (positions, targets) = (integers(&positions, &device), integers(&targets, &device));
+        let logs = host(model.policy().target_log_probs(states, positions, targets, settings.temperature))?;
         Ok((pass.rows.clone(), logs, values))
     })?;
-    let mut found = Said { log_probs: vec![Vec::new(); rows.len()], values: vec![Vec::new(); rows.len()] };
+    let mut found = Evaluation { log_probs: vec![Vec::new(); rows.len()], values: vec![Vec::new(); rows.len()] };
     for (of, logs, values) in answers {
         let (mut logs, mut values) = (logs.into_iter(), values.map(Vec::into_iter));
         for one in of {
@@ -388,8 +394,8 @@ pub(super) fn tokens(rows: &[&[u32]], time: usize, device: &Device) -> Tensor<2,
 }
 
 /// The tokens of some rows.
-fn chosen<'a>(rows: &'a [Row], places: &[usize]) -> Vec<&'a [u32]> {
-    places.iter().map(|place| rows[*place].tokens.as_slice()).collect()
+fn chosen<'a>(rows: &'a [Row], indices: &[usize]) -> Vec<&'a [u32]> {
+    indices.iter().map(|index| rows[*index].tokens.as_slice()).collect()
 }
 
 /// Whole numbers as a tensor.

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use crate::chat::{ChatFormat, action};
 use crate::failure::TrainerError;
 use crate::files::Files;
-use crate::habits::Habits;
 use crate::model::{Mlp, Transformer};
+use crate::policy_manifest::PolicyManifest;
 use crate::reporter::Reporter;
 use crate::rollout::stream;
-use crate::sampling::{Ask, Sampler, Slot, Stopped};
+use crate::sampling::{SampleRequest, Sampler, Slot, Stopped};
 use crate::train::start;
 
 /// Time that an exchange waits for a request, in milliseconds.
@@ -29,8 +29,8 @@ const CONTEXT_TOKENS_MAX: usize = 8_192;
 
 /// A policy that is loaded.
 enum Served {
-    Language { sampler: Box<Sampler<Transformer>>, chat: ChatFormat, habits: Habits },
-    Vectors { model: Box<Mlp>, habits: Habits },
+    Language { sampler: Box<Sampler<Transformer>>, chat: ChatFormat, habits: PolicyManifest },
+    Vectors { model: Box<Mlp>, habits: PolicyManifest },
 }
 
 /// Answers for a policy until the job is cancelled, or nobody asked for long enough.
@@ -39,7 +39,7 @@ enum Served {
 /// When the policy cannot be loaded, or the lease is lost.
 pub(super) fn serve(spec: &Serve, device: &Device, files: &Files, reporter: &Reporter) -> Result<Value, TrainerError> {
     let located = files.policy(&PolicyFrom::Registered(spec.policy))?;
-    let habits = Habits::load(&located.path)?;
+    let habits = PolicyManifest::load(&located.path)?;
     let mut served = if Mlp::is_folder(&located.path) {
         Served::Vectors { model: Box::new(Mlp::load_folder(&located.path, device)?), habits }
     } else {
@@ -91,7 +91,7 @@ struct Seated<'a> {
 fn answer_language(
     sampler: &mut Sampler<Transformer>,
     chat: &ChatFormat,
-    habits: &Habits,
+    habits: &PolicyManifest,
     requests: &[ServedRequest],
 ) -> Result<Vec<ServedAnswer>, TrainerError> {
     let mut answers = Vec::new();
@@ -113,9 +113,9 @@ fn answer_language(
             (Ok(_), None) => answers.push(refused(request.number, "more requests than fit at once")),
         }
     }
-    let asks: Vec<Ask<'_>> = seated
+    let requests: Vec<SampleRequest<'_>> = seated
         .iter()
-        .map(|seated| Ask {
+        .map(|seated| SampleRequest {
             slot: seated.slot,
             tokens: &seated.prompt,
             max_tokens: seated.request.request.max_tokens.unwrap_or(TOKENS_DEFAULT) as usize,
@@ -124,7 +124,7 @@ fn answer_language(
             stops: chat.stops(),
         })
         .collect();
-    let said = if asks.is_empty() { Vec::new() } else { sampler.answer(&asks)? };
+    let said = if requests.is_empty() { Vec::new() } else { sampler.answer(&requests)? };
     for (seated, said) in seated.into_iter().zip(said) {
         sampler.close(seated.slot);
         let ended = said.stopped == Stopped::Stop;
@@ -148,7 +148,7 @@ fn answer_language(
 
 fn answer_vector(
     model: &Mlp,
-    habits: &Habits,
+    habits: &PolicyManifest,
     request: &ServedRequest,
     device: &Device,
 ) -> Result<ServedAnswer, TrainerError> {

@@ -9,14 +9,14 @@ use crate::work::{Check, From, JudgeError, Judgement};
 /// The member of an evidence that holds it.
 const MEMBER: &str = "broken";
 
-/// How a place was broken, and what says that the acting side did it.
+/// A broken sandbox, and the evidence that the acting side broke it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Broken {
-    /// What failed, in the words of what failed.
+    /// Failure, in the words of the failing part.
     pub(super) what: String,
-    /// What is known of its end.
+    /// Fact about its end.
     pub(super) fact: String,
-    /// What came of the control.
+    /// Outcome of the control.
     pub(super) control: String,
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::broken::Broken;
 use super::control::Beginning;
-use crate::work::{Check, Desk, JudgeError, Judgement, Opening, Work};
+use crate::work::{Check, JudgeError, Judgement, Opening, Work, Workbench};
 use palestra_state::secrets::Secrets;
 
 /// Runs of a judge that fails, each followed by a control.
@@ -31,23 +31,23 @@ pub async fn judge(
     row: &Value,
     secrets: Secrets,
     evidence: &Value,
-    desk: &Desk,
+    workbench: &Workbench,
 ) -> Result<Judgement, JudgeError> {
     if let Some(broken) = Broken::of(evidence)? {
         return Ok(broken.judgement());
     }
     let mut config = Map::new();
     if let Some(backend) = evidence.get("backend").and_then(Value::as_str)
-        && desk.sandboxes.backend(Some(backend)).is_ok()
+        && workbench.sandboxes.backend(Some(backend)).is_ok()
     {
         config.insert("backend".to_owned(), json!(backend));
     }
     let opening = Opening { name: String::new(), secrets, config, resumed: false, from: None };
-    let beginning = Beginning { work, row, opening: &opening, desk };
+    let beginning = Beginning { work, row, opening: &opening, workbench };
     decide(&Episode { beginning, evidence }).await
 }
 
-/// What is judged, and what it is held against.
+/// Judgings of an attempt and of its control.
 #[async_trait]
 pub(super) trait Attempts: Sync {
     /// Judges what was done.
@@ -64,8 +64,8 @@ struct Episode<'a> {
 #[async_trait]
 impl Attempts for Episode<'_> {
     async fn judge(&self) -> Result<Judgement, JudgeError> {
-        let Beginning { work, row, opening, desk } = self.beginning;
-        let judging = guarded(work.judge(row, opening.secrets, self.evidence, desk));
+        let Beginning { work, row, opening, workbench } = self.beginning;
+        let judging = guarded(work.judge(row, opening.secrets, self.evidence, workbench));
         let late = |_| {
             Err(JudgeError::Timeout(format!(
                 "judging took longer than {} s: judge the episode again",
@@ -116,7 +116,7 @@ fn blamed(failures: &[Failure]) -> Judgement {
         let kind = error.kind();
         words.push_str(&format!(
             "\nrun {number}: {kind}: {}\ncontrol {number}: over the untouched beginning the judge works, and scores {}",
-            told(&error.to_string()),
+            excerpt(&error.to_string()),
             control.score()
         ));
     }
@@ -133,15 +133,17 @@ fn blamed(failures: &[Failure]) -> Judgement {
 fn differing(mut judgement: Judgement, failures: &[Failure]) -> Judgement {
     for Failure { error, .. } in failures {
         if let Some(check) = judgement.checks.first_mut() {
-            let told = told(&error.to_string());
-            check.evidence.push_str(&format!("\nthe judge ran twice: its first run failed ({}: {told})", error.kind()));
+            let excerpt = excerpt(&error.to_string());
+            check
+                .evidence
+                .push_str(&format!("\nthe judge ran twice: its first run failed ({}: {excerpt})", error.kind()));
         }
         judgement.trainable &= judgement.score() <= 0.0;
     }
     judgement
 }
 
-fn told(words: &str) -> String {
+fn excerpt(words: &str) -> String {
     words.chars().take(TOLD_MAX).collect()
 }
 

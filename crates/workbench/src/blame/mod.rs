@@ -9,10 +9,10 @@
 mod broken;
 mod control;
 mod judging;
-mod room;
+mod workspace;
 
 #[cfg(test)]
 mod tests;
 
 pub use judging::judge;
-pub use room::open;
+pub use workspace::open;

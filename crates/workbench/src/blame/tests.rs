@@ -1,4 +1,4 @@
-//! Who is to blame, over judges and controls whose answers are laid down.
+//! Tests of blame, over judges and controls with fixed answers.
 
 use std::collections::VecDeque;
 
@@ -19,13 +19,13 @@ fn infra() -> Result<Judgement, JudgeError> {
 }
 
 /// Answers in order; what is asked beyond them fails the test.
-struct Laid {
+struct FixedAnswers {
     judge: Mutex<VecDeque<Result<Judgement, JudgeError>>>,
     control: Mutex<VecDeque<Result<Judgement, String>>>,
 }
 
 #[async_trait]
-impl Attempts for Laid {
+impl Attempts for FixedAnswers {
     async fn judge(&self) -> Result<Judgement, JudgeError> {
         self.judge.lock().pop_front().expect("no further run of the judge")
     }
@@ -39,7 +39,7 @@ async fn decided<const J: usize, const C: usize>(
     judge: [Result<Judgement, JudgeError>; J],
     control: [Result<Judgement, String>; C],
 ) -> Result<Judgement, JudgeError> {
-    let laid = Laid { judge: Mutex::new(judge.into()), control: Mutex::new(control.into()) };
+    let laid = FixedAnswers { judge: Mutex::new(judge.into()), control: Mutex::new(control.into()) };
     let decided = decide(&laid).await;
     assert!(laid.judge.lock().is_empty() && laid.control.lock().is_empty(), "fewer runs than expected");
     decided
@@ -61,8 +61,8 @@ async fn two_failures_between_controls_that_work_are_the_acting_sides() {
         let found = decided(runs, [Ok(judgement(0.0)), Ok(judgement(0.25))]).await.expect("scored");
         assert_eq!((found.score(), found.trainable, found.from), (0.0, true, From::FreshDelta));
         let evidence = &found.checks[0].evidence;
-        for told in [&*error.to_string(), error.kind(), "run 2", "control 2", "scores 0.25"] {
-            assert!(evidence.contains(told), "{told}: {evidence}");
+        for reported in [&*error.to_string(), error.kind(), "run 2", "control 2", "scores 0.25"] {
+            assert!(evidence.contains(reported), "{reported}: {evidence}");
         }
     }
 }
@@ -76,7 +76,7 @@ async fn where_the_control_fails_too_there_is_no_score() {
 }
 
 #[tokio::test]
-async fn what_the_server_lacks_is_nobodys_doing() {
+async fn missing_means_of_the_server_are_nobodys_fault() {
     let lacking = || Err(JudgeError::Unavailable("the evidence is not kept here".to_owned()));
     assert_eq!(decided([lacking()], []).await, lacking());
     assert_eq!(decided([infra(), lacking()], [Ok(judgement(0.0))]).await, lacking());

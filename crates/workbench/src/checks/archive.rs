@@ -15,13 +15,13 @@ pub struct Artefacts(BTreeMap<String, Artefact>);
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artefact {
-    /// What it is.
+    /// Kind of the artefact.
     pub kind: ArtefactKind,
     /// Permission bits, without those that change who runs a program.
     pub mode: u32,
 }
 
-/// What an artefact is.
+/// Kind of an artefact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArtefactKind {
     /// A regular file and what it holds.
@@ -77,7 +77,7 @@ impl Artefacts {
         Ok(())
     }
 
-    /// What stands at an absolute path.
+    /// Artefact at an absolute path.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<&Artefact> {
         self.0.get(path)
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_read_again() {
+    fn packed_artefacts_are_read_again() {
         let mut artefacts = Artefacts::default();
         artefacts.put("/home/agent/work", Artefact { kind: ArtefactKind::Folder, mode: 0o755 });
         artefacts.put("/home/agent/work/a.txt", file(b"hello"));

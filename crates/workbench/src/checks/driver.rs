@@ -57,7 +57,7 @@ pub(super) async fn furnish(
     sandbox.unpack("/", Some(JUDGE), &archive, bounds).await
 }
 
-/// What runs.
+/// Command of a driver.
 pub(super) fn command(driver: &Run, args: &[String]) -> Command {
     match driver {
         Run::Argv(argv) => Command::new(argv.iter().chain(args)),
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_tried_is_closed_to_the_judge() {
+    fn tried_programs_cannot_reach_the_judge() {
         let modes = |folder: &str, there: &[String]| {
             let mut laid = Artefacts::default();
             for (path, mode, kind) in [

@@ -11,7 +11,7 @@ use super::text::{JsonForm, OneOrMany, TextForm};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckForm {
-    /// What is checked.
+    /// Name of the check.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Its share of the score; 1 where left out.
@@ -91,7 +91,7 @@ pub struct CheckForm {
     pub cases: Vec<CaseForm>,
 }
 
-/// What is run.
+/// Command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Run {
@@ -102,7 +102,7 @@ pub enum Run {
 }
 
 impl Run {
-    /// Whether it is one program and its arguments: a shell that does more would decide beside what it runs.
+    /// True if it is one program and its arguments: a shell that does more would decide beside what it runs.
     #[must_use]
     pub fn is_one_program(&self) -> bool {
         let plain = |letter: char| letter.is_alphanumeric() || " -_./,:+@%^=".contains(letter);
@@ -129,13 +129,13 @@ pub struct CaseForm {
     /// More environment.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// What it returns.
+    /// Expected exit code.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub code: Option<Option<i32>>,
-    /// What it prints.
+    /// Expected standard output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdout: Option<TextForm>,
-    /// What it prints to standard error.
+    /// Expected standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<TextForm>,
 }
@@ -152,7 +152,7 @@ impl CheckForm {
         self.weight.unwrap_or(1.0)
     }
 
-    /// What the file must be like.
+    /// Expected contents of the file.
     #[must_use]
     pub fn text(&self) -> TextForm {
         TextForm {
@@ -168,13 +168,13 @@ impl CheckForm {
         }
     }
 
-    /// What runs: the program, or the driver.
+    /// Program of the check: the program, or the driver.
     #[must_use]
     pub fn program(&self) -> Option<&Run> {
         self.run.as_ref().or(self.driver.as_ref())
     }
 
-    /// Whether it or a part of it is a driver.
+    /// True if it or a part of it is a driver.
     #[must_use]
     pub fn has_driver(&self) -> bool {
         self.driver.is_some() || self.all.iter().any(Self::has_driver)
@@ -186,7 +186,7 @@ impl CheckForm {
         self.file.as_deref().into_iter().chain(self.all.iter().flat_map(Self::files)).collect()
     }
 
-    /// What is wrong with it, each with the field.
+    /// Faults of the form, each with the field.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::wire::{FailureCode, User};
-use palestra_sandbox::{Command, Output, Sandbox, SandboxError, Want};
+use palestra_sandbox::{Command, Output, Sandbox, SandboxError, SandboxSpec};
 
 use super::archive::{Artefact, ArtefactKind, Artefacts};
 use super::driver;
 use super::form::{CaseForm, CheckForm, Run};
 use super::text::TextForm;
-use crate::work::{Desk, JudgeError};
+use crate::work::{JudgeError, Workbench};
 
 /// Longest run where the check says nothing, in milliseconds.
 const RUN_MS: u64 = 10_000;
@@ -24,9 +24,9 @@ const ATTEMPTS: u32 = 2;
 /// Entries beside the artefacts' own.
 const ENTRIES_SPARE: u64 = 64;
 
-/// What every git in a judging sandbox is told: a repository that comes with the artefacts starts no program of its own, and its usual
-/// settings hide nothing. A list cannot name every filter and mark in an index, so that drivers of shipped tasks ask a copy of objects
-/// and references.
+/// Configuration of every git in a judging sandbox: a repository that comes with the artefacts starts no program of its own, and its
+/// usual settings hide nothing. A list cannot name every filter and mark in an index, so that drivers of shipped tasks ask a copy of
+/// objects and references.
 const GIT: [(&str, &str); 20] = [
     ("core.attributesFile", "/dev/null"),
     ("core.excludesFile", "/dev/null"),
@@ -54,44 +54,44 @@ const GIT: [(&str, &str); 20] = [
 ];
 
 /// Where programs are checked.
-pub struct Bench<'a> {
+pub struct CheckRunner<'a> {
     /// Sandboxes.
-    pub desk: &'a Desk,
-    /// Which kind.
-    pub want: Want,
+    pub workbench: &'a Workbench,
+    /// The kind.
+    pub want: SandboxSpec,
     /// Where programs start.
     pub folder: &'a str,
-    /// What was taken.
+    /// Artefacts of the acting side.
     pub artefacts: &'a Artefacts,
     /// Hidden files by absolute path, with permission bits.
     pub hidden: &'a [(String, u32, Vec<u8>)],
-    /// Whether the task has drivers, to which hidden files belong. A task from before there were any lays them beside what it tries.
+    /// True if the task has drivers, to which hidden files belong. A task from before there were any lays them beside what it tries.
     pub has_drivers: bool,
     /// More environment.
     pub env: &'a BTreeMap<String, String>,
 }
 
-/// What came of a check.
+/// Outcome of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// In [0, 1].
     pub score: f64,
-    /// What was found.
+    /// Evidence.
     pub evidence: String,
-    /// Why nobody may learn from the score: what was tried could have written it.
+    /// Reason why nobody may learn from the score: what was tried could have written it.
     pub distrusted: Option<String>,
 }
 
 impl Found {
     /// The evidence, with why it is not to be trusted.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn message(&self) -> String {
         let Self { evidence, distrusted, .. } = self;
         distrusted.as_ref().map_or_else(|| evidence.clone(), |why| format!("{evidence}; not trainable: {why}"))
     }
 }
 
-impl Bench<'_> {
+impl CheckRunner<'_> {
     /// Evaluates a check.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Bench<'_> {
     }
 
     async fn run(&self, check: &CheckForm) -> Result<Found, SandboxError> {
-        let sandbox = self.desk.sandboxes.take(&self.want).await?;
+        let sandbox = self.workbench.sandboxes.take(&self.want).await?;
         let found = async {
             self.furnish(check, &sandbox).await?;
             self.cases(check, &sandbox).await
@@ -174,7 +174,7 @@ impl Bench<'_> {
         Ok(Found { score, evidence, distrusted: self.distrusted(check, sandbox) })
     }
 
-    /// Why what was tried could have written the score itself.
+    /// Reason why what was tried could have written the score itself.
     fn distrusted(&self, check: &CheckForm, sandbox: &Sandbox) -> Option<String> {
         let why = if check.driver.is_some() {
             let uid = sandbox.isolation().lines.get("uid").filter(|line| !line.enforced)?;

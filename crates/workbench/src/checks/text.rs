@@ -1,4 +1,4 @@
-//! What a file or an output is compared with.
+//! Comparison of a file or an output with its expectation.
 
 use regex::RegexBuilder;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ const PATTERN_BYTES_MAX: usize = 1 << 20;
 /// Characters of a text that evidence quotes.
 const QUOTED_MAX: usize = 120;
 
-/// What a text must be like. Every condition that is given must hold.
+/// Expected form of a text. Every condition that is given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TextForm {
@@ -22,7 +22,7 @@ pub struct TextForm {
     /// Its lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<Vec<String>>,
-    /// Whether the order of [`TextForm::lines`] is free.
+    /// True if the order of [`TextForm::lines`] is free.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unordered: bool,
     /// Parts that are there.
@@ -40,7 +40,7 @@ pub struct TextForm {
     /// Digest of the bytes in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Whether white space at the ends of lines and of the text is ignored.
+    /// True if white space at the ends of lines and of the text is ignored.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trim: bool,
 }
@@ -76,13 +76,13 @@ impl<T> OneOrMany<T> {
 }
 
 impl TextForm {
-    /// Whether there is any condition.
+    /// True if there is any condition.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self { unordered: self.unordered, trim: self.trim, ..Self::default() }
     }
 
-    /// What is wrong with the form itself.
+    /// Faults of the form itself.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();

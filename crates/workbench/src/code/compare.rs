@@ -1,10 +1,10 @@
-//! Whether what a program printed is what was expected.
+//! Comparison of the output of a program with the expected one.
 
 use serde::{Deserialize, Serialize};
 
 use super::program::Program;
 
-/// How outputs are compared.
+/// Kinds of comparisons of outputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Comparison {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_printed_is_quoted_without_its_control_characters() {
+    fn output_is_quoted_without_control_characters() {
         let shown = quote(b"\x1b[2J\xff");
         assert!(!shown.contains('\u{1b}'), "{shown}");
         assert!(quote(&[b'a'; 1_000]).len() < 80);

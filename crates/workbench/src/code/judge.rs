@@ -2,16 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use palestra_sandbox::{Sandboxes, Want};
+use palestra_sandbox::{SandboxSpec, Sandboxes};
 
-use super::asserts::{self, Plans, Said, infra};
-use super::bench::{Bench, End, FOLDER, Limits, Run, Trial};
+use super::asserts::{self, AssertAnswer, Plans, infra};
 use super::checker::Checker;
 use super::compare::{self, Comparison};
-use super::language::{Language, Place};
+use super::language::{Language, Placeholders};
 use super::outcome::{Outcome, Status, judgement, nothing};
 use super::program::Program;
 use super::row::{Problem, Test};
+use super::runner::{End, FOLDER, Limits, ProgramRunner, Run, Trial};
 use crate::work::{Check, JudgeError, Judgement};
 
 /// From so many tests on, two sandboxes share them: what a start costs is little then.
@@ -22,10 +22,10 @@ pub(super) struct Judge<'a> {
     pub(super) problem: &'a Problem,
     pub(super) sandboxes: &'a Sandboxes,
     /// Where submissions run.
-    pub(super) want: &'a Want,
+    pub(super) want: &'a SandboxSpec,
     /// Where checkers and comparisons run, and never a submission.
-    pub(super) trusted: &'a Want,
-    /// How asserts are split.
+    pub(super) trusted: &'a SandboxSpec,
+    /// Plans of the asserts.
     pub(super) plans: &'a Plans,
 }
 
@@ -40,19 +40,19 @@ impl Judge<'_> {
         if !problem.languages().contains(&submission.language.as_str()) {
             return Ok(nothing(problem, Status::Build, "it is in a language that will not do"));
         }
-        let mut bench = Bench::open(self.sandboxes, self.want.clone()).await.map_err(infra)?;
+        let mut runner = ProgramRunner::open(self.sandboxes, self.want.clone()).await.map_err(infra)?;
         let judged = async {
             if !problem.asserts.is_empty() {
-                asserts::prepare(&mut bench, &submission.source).await?;
-                return self.asserts(&mut bench).await;
+                asserts::prepare(&mut runner, &submission.source).await?;
+                return self.asserts(&mut runner).await;
             }
-            match bench.build(language, &submission.source).await.map_err(infra)? {
-                Ok(()) => self.tests(language, &mut bench).await,
-                Err(said) => Ok(nothing(problem, Status::Build, &said)),
+            match runner.build(language, &submission.source).await.map_err(infra)? {
+                Ok(()) => self.tests(language, &mut runner).await,
+                Err(output) => Ok(nothing(problem, Status::Build, &output)),
             }
         };
         let judged = judged.await;
-        bench.close().await;
+        runner.close().await;
         judged
     }
 
@@ -73,15 +73,15 @@ impl Judge<'_> {
             checker.map_err(|error| error.to_string())?.close().await;
         }
         if !self.problem.asserts.is_empty() {
-            let mut desk = self.desk().await.map_err(|error| error.to_string())?;
-            let plan = desk.plan(self.plans).await;
-            desk.close().await;
+            let mut comparer = self.comparer().await.map_err(|error| error.to_string())?;
+            let plan = comparer.plan(self.plans).await;
+            comparer.close().await;
             plan.map_err(|error| error.to_string())?;
         }
         Ok(())
     }
 
-    async fn tests(&self, language: &Language, bench: &mut Bench) -> Result<Judgement, JudgeError> {
+    async fn tests(&self, language: &Language, runner: &mut ProgramRunner) -> Result<Judgement, JudgeError> {
         let problem = self.problem;
         let mut checker = match &problem.comparison {
             Comparison::Checker(program) => Some(Checker::open(self.sandboxes, self.trusted, program, problem).await?),
@@ -91,12 +91,12 @@ impl Judge<'_> {
             let (all, over) = (&problem.tests, AtomicBool::new(false));
             // A second sandbox works while the first one waits. A checker takes one output at a time.
             let outcomes = if all.len() < TWO_LANES_MIN || checker.is_some() {
-                lane(problem, language, bench, all, &over, checker.as_mut()).await?
+                lane(problem, language, runner, all, &over, checker.as_mut()).await?
             } else {
-                let mut twin = bench.twin().await.map_err(infra)?;
+                let mut twin = runner.twin().await.map_err(infra)?;
                 let (left, right) = all.split_at(all.len() / 2);
                 let both = tokio::join!(
-                    lane(problem, language, bench, left, &over, None),
+                    lane(problem, language, runner, left, &over, None),
                     lane(problem, language, &mut twin, right, &over, None)
                 );
                 twin.close().await;
@@ -113,27 +113,31 @@ impl Judge<'_> {
         judged
     }
 
-    async fn desk(&self) -> Result<asserts::Desk<'_>, JudgeError> {
-        asserts::Desk::open(self.sandboxes, self.trusted.clone(), self.problem).await
+    async fn comparer(&self) -> Result<asserts::AssertComparer<'_>, JudgeError> {
+        asserts::AssertComparer::open(self.sandboxes, self.trusted.clone(), self.problem).await
     }
 
-    async fn asserts(&self, bench: &mut Bench) -> Result<Judgement, JudgeError> {
-        let mut desk = self.desk().await?;
-        let judged = self.answers(bench, &mut desk).await;
-        desk.close().await;
+    async fn asserts(&self, runner: &mut ProgramRunner) -> Result<Judgement, JudgeError> {
+        let mut comparer = self.comparer().await?;
+        let judged = self.answers(runner, &mut comparer).await;
+        comparer.close().await;
         judged
     }
 
-    async fn answers(&self, bench: &mut Bench, desk: &mut asserts::Desk<'_>) -> Result<Judgement, JudgeError> {
+    async fn answers(
+        &self,
+        runner: &mut ProgramRunner,
+        comparer: &mut asserts::AssertComparer<'_>,
+    ) -> Result<Judgement, JudgeError> {
         let problem = self.problem;
-        let plan = desk.plan(self.plans).await?;
+        let plan = comparer.plan(self.plans).await?;
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(plan.len());
         let mut answers = vec![None; plan.len()];
-        let said = all_said(problem, bench, &plan).await?;
-        for (said, answer) in said.into_iter().zip(&mut answers) {
-            match said {
-                Said::Known(outcome) | Said::Nothing(outcome) => outcomes.push(outcome),
-                Said::Values(values, used) => {
+        let returned = all_answers(problem, runner, &plan).await?;
+        for (one, answer) in returned.into_iter().zip(&mut answers) {
+            match one {
+                AssertAnswer::Known(outcome) | AssertAnswer::Nothing(outcome) => outcomes.push(outcome),
+                AssertAnswer::Values(values, used) => {
                     *answer = Some(values);
                     outcomes.push(used);
                 }
@@ -141,7 +145,7 @@ impl Judge<'_> {
         }
         // The comparison is asked only where there is something to compare.
         if answers.iter().any(Option::is_some) {
-            let verdicts: Vec<Option<String>> = desk.compare(&answers).await?;
+            let verdicts: Vec<Option<String>> = comparer.compare(&answers).await?;
             for ((outcome, answer), verdict) in outcomes.iter_mut().zip(&answers).zip(verdicts) {
                 if answer.is_some() {
                     let verdict = verdict.unwrap_or_else(|| "it was not compared".to_owned());
@@ -166,10 +170,10 @@ impl Problem {
     }
 }
 
-/// How a test runs a program.
+/// Run of a program by a test.
 pub(super) fn trial<'a>(problem: &'a Problem, language: &Language, input: &'a str, args: &[String]) -> Trial<'a> {
-    let place = Place { folder: FOLDER, memory_bytes: problem.memory_bytes };
-    let (mut argv, env) = language.fill(&language.run, place);
+    let placeholders = Placeholders { folder: FOLDER, memory_bytes: problem.memory_bytes };
+    let (mut argv, env) = language.fill(&language.run, placeholders);
     argv.extend_from_slice(args);
     Trial { argv, env, input: input.as_bytes(), files: problem.laid(), limits: problem.limits() }
 }
@@ -179,12 +183,12 @@ pub(super) fn trial<'a>(problem: &'a Problem, language: &Language, input: &'a st
 async fn lane(
     problem: &Problem,
     language: &Language,
-    bench: &mut Bench,
+    runner: &mut ProgramRunner,
     tests: &[Test],
     over: &AtomicBool,
     mut checker: Option<&mut Checker>,
 ) -> Result<Vec<Outcome>, JudgeError> {
-    bench.expect(tests.len(), &problem.laid()).await.map_err(infra)?;
+    runner.expect(tests.len(), &problem.laid()).await.map_err(infra)?;
     let mut outcomes = Vec::with_capacity(tests.len());
     for test in tests {
         if over.load(Ordering::Relaxed) {
@@ -192,7 +196,7 @@ async fn lane(
             continue;
         }
         let trial = trial(problem, language, &test.input, &test.args);
-        let run = bench.run(language, &trial).await.map_err(infra)?;
+        let run = runner.run(language, &trial).await.map_err(infra)?;
         let outcome = outcome(problem, test, &run, checker.as_deref_mut()).await?;
         if !problem.partial && matches!(outcome.status, Status::Time | Status::Memory) {
             over.store(true, Ordering::Relaxed);
@@ -215,8 +219,8 @@ async fn outcome(
         End::Memory => of(Status::Memory, ""),
         End::Output => of(Status::Output, ""),
         End::Failed(how) => {
-            let said = String::from_utf8_lossy(&run.output.stderr);
-            let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+            let stderr = String::from_utf8_lossy(&run.output.stderr);
+            let last = stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
             of(Status::Runtime, &format!("{how}; {last}"))
         }
         End::Returned => {
@@ -232,26 +236,32 @@ async fn outcome(
     })
 }
 
-/// What the submission says to every assert. All are asked in one process first: what stays together within the limits of one test
-/// would do so alone. Where that process ends too early, each is asked in a process of its own.
-async fn all_said(problem: &Problem, bench: &mut Bench, plan: &asserts::Plan) -> Result<Vec<Said>, JudgeError> {
+/// Answers of the submission to every assert. All are asked in one process first: what stays together within the limits of one
+/// test would do so alone. Where that process ends too early, each is asked in a process of its own.
+async fn all_answers(
+    problem: &Problem,
+    runner: &mut ProgramRunner,
+    plan: &asserts::Plan,
+) -> Result<Vec<AssertAnswer>, JudgeError> {
     let all: Vec<(usize, Option<&[String]>)> = plan.iter().map(Option::as_deref).enumerate().collect();
     // One that runs whole beside the submission keeps to itself.
     if all.len() > 1 && all.iter().all(|(_, calls)| calls.is_some()) {
-        let said = asserts::ask(bench, problem, &all).await?;
-        if !said.iter().any(|said| matches!(said, Said::Nothing(_))) {
-            return Ok(said);
+        let answers = asserts::ask(runner, problem, &all).await?;
+        if !answers.iter().any(|answer| matches!(answer, AssertAnswer::Nothing(_))) {
+            return Ok(answers);
         }
     }
-    bench.expect(all.len(), &problem.laid()).await.map_err(infra)?;
-    let mut said: Vec<Said> = Vec::with_capacity(all.len());
+    runner.expect(all.len(), &problem.laid()).await.map_err(infra)?;
+    let mut answers: Vec<AssertAnswer> = Vec::with_capacity(all.len());
     for one in all {
-        let over = |said: &Said| matches!(said, Said::Nothing(Outcome { status: Status::Time | Status::Memory, .. }));
-        if !problem.partial && said.iter().any(over) {
-            said.push(Said::Known(Outcome::unused(Status::Skipped, "")));
+        let over = |answer: &AssertAnswer| {
+            matches!(answer, AssertAnswer::Nothing(Outcome { status: Status::Time | Status::Memory, .. }))
+        };
+        if !problem.partial && answers.iter().any(over) {
+            answers.push(AssertAnswer::Known(Outcome::unused(Status::Skipped, "")));
         } else {
-            said.extend(asserts::ask(bench, problem, &[one]).await?);
+            answers.extend(asserts::ask(runner, problem, &[one]).await?);
         }
     }
-    Ok(said)
+    Ok(answers)
 }

@@ -19,18 +19,18 @@ static LANGUAGES: LazyLock<Result<BTreeMap<String, Language>, String>> = LazyLoc
         .collect()
 });
 
-/// How programs of a language are built and run. Arguments may hold `{source}`, `{program}`, `{folder}` (absolute paths) and
+/// Build and run commands of a language. Arguments may hold `{source}`, `{program}`, `{folder}` (absolute paths) and
 /// `{memory_mib}` (the memory that a test allows, in MiB).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Language {
-    /// What rows and calls name it by.
+    /// Name in rows and calls.
     pub name: String,
-    /// What people call it.
+    /// Title for people.
     pub title: String,
-    /// What a fenced code block of it may be marked with.
+    /// Marks of its fenced code blocks.
     pub fences: Vec<String>,
-    /// What its writers have to know, told with every task.
+    /// Note for its writers, sent with every task.
     #[serde(default)]
     pub note: Option<String>,
     /// Prints which version is there.
@@ -53,11 +53,11 @@ pub struct Language {
     /// Processes and threads that a test may have.
     #[serde(default = "one_process_and_some_threads")]
     pub processes: u64,
-    /// How the memory limit of a test is kept.
+    /// Enforcement of a test's memory limit.
     pub memory: Memory,
 }
 
-/// How the memory limit of a test is kept.
+/// Enforcement of a test's memory limit.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
@@ -67,7 +67,7 @@ pub struct Memory {
     pub address_bytes: Option<u64>,
     /// Bytes that the runtime itself holds; what a test held is compared with its limit and this.
     pub resident_bytes: u64,
-    /// What a runtime that got no memory says on standard error before it fails.
+    /// Words on standard error of a runtime that got no memory.
     #[serde(default)]
     pub words: Vec<String>,
 }
@@ -78,7 +78,7 @@ const fn one_process_and_some_threads() -> u64 {
 
 /// Where a program lies in a sandbox.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct Placeholders<'a> {
     pub(super) folder: &'a str,
     pub(super) memory_bytes: u64,
 }
@@ -131,8 +131,8 @@ impl Language {
     }
 
     /// Arguments and environment with every placeholder replaced.
-    pub(super) fn fill(&self, argv: &[String], place: Place<'_>) -> (Vec<String>, Vec<(String, String)>) {
-        let Place { folder, memory_bytes } = place;
+    pub(super) fn fill(&self, argv: &[String], placeholders: Placeholders<'_>) -> (Vec<String>, Vec<(String, String)>) {
+        let Placeholders { folder, memory_bytes } = placeholders;
         let source = format!("{folder}/{}", self.source);
         let program = format!("{folder}/{}", self.program.as_ref().unwrap_or(&self.source));
         let memory_mib = (memory_bytes >> 20).max(1).to_string();
@@ -175,13 +175,15 @@ mod tests {
 
     #[test]
     fn placeholders_become_paths() {
-        let place = Place { folder: "/code/program", memory_bytes: 64 << 20 };
+        let placeholders = Placeholders { folder: "/code/program", memory_bytes: 64 << 20 };
         let c = Language::named("c").expect("C");
-        assert_eq!(c.fill(&c.run, place).0, ["/code/program/main"]);
+        assert_eq!(c.fill(&c.run, placeholders).0, ["/code/program/main"]);
         let java = Language::named("java").expect("Java");
-        assert!(java.fill(&java.run, place).0.contains(&"-Xmx64m".to_owned()));
+        assert!(java.fill(&java.run, placeholders).0.contains(&"-Xmx64m".to_owned()));
         let go = Language::named("go").expect("Go");
-        assert!(go.fill(&go.build, place).1.contains(&("GOCACHE".to_owned(), "/code/program/.cache".to_owned())));
+        assert!(
+            go.fill(&go.build, placeholders).1.contains(&("GOCACHE".to_owned(), "/code/program/.cache".to_owned()))
+        );
     }
 
     #[test]

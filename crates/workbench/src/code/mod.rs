@@ -1,33 +1,33 @@
 //! Programs in any language, judged by what they do: built once in a fresh sandbox, run on every test there, and compared here.
 
 mod asserts;
-mod bench;
 mod checker;
 pub mod compare;
 mod judge;
 pub mod language;
 pub mod outcome;
 pub mod program;
-mod room;
 pub mod row;
+mod runner;
 mod submission;
 mod upload;
+mod workspace;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use palestra_sandbox::{SandboxError, Want};
+use palestra_sandbox::{SandboxError, SandboxSpec};
 use serde_json::{Map, Value, json};
 
 use self::asserts::Plans;
 use self::judge::Judge;
 use self::language::Language;
 use self::program::Program;
-use self::room::CodeRoom;
-pub use self::room::RUNS_MAX;
 pub use self::row::Problem;
 pub use self::upload::problems;
-use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
+use self::workspace::CodeWorkspace;
+pub use self::workspace::RUNS_MAX;
+use crate::work::{Brief, Call, Fault, JudgeError, Judgement, Opening, Upload, Work, Workbench, Workspace};
 use palestra_state::secrets::Secrets;
 
 /// The image that holds every language.
@@ -53,8 +53,8 @@ impl Code {
         Self { image: image.to_owned(), plans: Arc::default() }
     }
 
-    fn want(&self, profile: &str, backend: Option<&str>) -> Want {
-        Want { backend: backend.map(str::to_owned), image: self.image.clone(), profile: profile.to_owned() }
+    fn want(&self, profile: &str, backend: Option<&str>) -> SandboxSpec {
+        SandboxSpec { backend: backend.map(str::to_owned), image: self.image.clone(), profile: profile.to_owned() }
     }
 }
 
@@ -86,10 +86,10 @@ impl Work for Code {
         upload::read(upload)
     }
 
-    async fn admit(&self, row: &Value, desk: &Desk) -> Result<(), String> {
+    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String> {
         let problem = problem(row)?;
         let (want, trusted) = (self.want("code", None), self.want("judge", None));
-        let (sandboxes, plans) = (&desk.sandboxes, &self.plans);
+        let (sandboxes, plans) = (&workbench.sandboxes, &self.plans);
         let judge = Judge { problem: &problem, sandboxes, want: &want, trusted: &trusted, plans };
         judge.admit().await
     }
@@ -98,13 +98,19 @@ impl Work for Code {
         Ok(brief(&problem(row)?))
     }
 
-    async fn open(&self, row: &Value, opening: &Opening, desk: &Desk) -> Result<Box<dyn Room>, SandboxError> {
+    async fn open(
+        &self,
+        row: &Value,
+        opening: &Opening,
+        workbench: &Workbench,
+    ) -> Result<Box<dyn Workspace>, SandboxError> {
         let problem = problem(row).map_err(SandboxError::Start)?;
         let backend = opening.config.get("backend").and_then(Value::as_str);
         let instruction = brief(&problem).instruction;
-        let room = CodeRoom::new(problem, instruction, desk.sandboxes.clone(), self.want("code", backend));
-        let room = room.going_on(opening.from.as_ref()).map_err(SandboxError::Start)?;
-        Ok(Box::new(room))
+        let workspace =
+            CodeWorkspace::new(problem, instruction, workbench.sandboxes.clone(), self.want("code", backend));
+        let workspace = workspace.going_on(opening.from.as_ref()).map_err(SandboxError::Start)?;
+        Ok(Box::new(workspace))
     }
 
     async fn judge(
@@ -112,12 +118,12 @@ impl Work for Code {
         row: &Value,
         _secrets: Secrets,
         evidence: &Value,
-        desk: &Desk,
+        workbench: &Workbench,
     ) -> Result<Judgement, JudgeError> {
         let problem = problem(row).map_err(JudgeError::Verifier)?;
         let program = submission::of_evidence(evidence).map_err(JudgeError::Verifier)?;
         let (want, trusted) = (self.want("code", None), self.want("judge", None));
-        let (sandboxes, plans) = (&desk.sandboxes, &self.plans);
+        let (sandboxes, plans) = (&workbench.sandboxes, &self.plans);
         let judge = Judge { problem: &problem, sandboxes, want: &want, trusted: &trusted, plans };
         judge.judge(program.as_ref()).await
     }
@@ -261,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_task_holds_neither_hidden_tests_nor_solutions() {
+    fn task_descriptions_hold_neither_hidden_tests_nor_solutions() {
         let brief = Code::default().describe(&row()).expect("a brief");
         assert!(brief.instruction.contains("1 2") && brief.system.contains("Main"));
         for secret in ["SECRET", "FOUND", "SOLVED"] {
@@ -279,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_judges_is_told_apart_from_what_is_asked() {
+    fn the_judged_part_is_separate_from_the_prompt() {
         let judged = Code::default().judged_by(&row());
         assert!(judged.get("prompt").is_none());
         assert_eq!(judged["tests"][1]["output"], "FOUND");

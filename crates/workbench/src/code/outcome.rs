@@ -1,11 +1,11 @@
-//! What came of the tests of a submission, and the judgement that follows.
+//! Outcomes of the tests of a submission, and the judgement that follows.
 
 use palestra_sandbox::wire::Exited;
 
 use super::row::Problem;
 use crate::work::{Check, From, Judgement};
 
-/// What came of one test.
+/// Outcome of one test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// It did what was expected.
@@ -43,10 +43,10 @@ impl Status {
     }
 }
 
-/// What came of one test, with what it used.
+/// Outcome of one test, with its resource usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What came of it.
+    /// Status of the test.
     pub status: Status,
     /// In words, for whoever runs the environment.
     pub detail: String,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_beside_the_submission_is_told_and_not_trained_on() {
+    fn tests_beside_the_submission_are_reported_and_not_trained_on() {
         let all = [Outcome::unused(Status::Accepted, ""), Outcome::unused(Status::Accepted, "")];
         let judged = judgement(&problem(false), &all, true);
         assert_eq!((judged.from, judged.trainable), (From::InPlace, false));

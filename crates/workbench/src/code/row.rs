@@ -32,7 +32,7 @@ pub struct Problem {
     /// Names it; the number of its line where left out.
     #[serde(default)]
     pub id: String,
-    /// What is asked.
+    /// Prompt.
     pub prompt: String,
     /// The one language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct Problem {
     /// Inputs with the outputs that are expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Test>,
-    /// How outputs are compared.
+    /// Comparison of outputs.
     #[serde(default)]
     pub comparison: Comparison,
     /// Assert statements of Python, instead of `tests`.
@@ -64,19 +64,19 @@ pub struct Problem {
     /// Bytes that each test may print.
     #[serde(default = "a_mebibyte")]
     pub output_bytes: u64,
-    /// Whether some tests passed are some score; else all must pass.
+    /// True if some tests passed are some score; else all must pass.
     #[serde(default)]
     pub partial: bool,
     /// Reference solutions: a text in the first language, or texts by language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub solution: Option<Solution>,
-    /// Which split it is of; `train` where left out. Not stored with the row.
+    /// Its split; `train` where left out. Not stored with the row.
     #[serde(default, skip_serializing)]
     pub split: Option<String>,
     /// In [0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difficulty: Option<f64>,
-    /// Which area it is of.
+    /// Its area.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
     /// Files that every run finds where it starts.
@@ -94,9 +94,9 @@ pub struct Test {
     /// Standard input.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input: String,
-    /// What is expected on standard output.
+    /// Expected standard output.
     pub output: String,
-    /// Whether the acting side sees it neither in the task nor by `run`.
+    /// True if the acting side sees it neither in the task nor by `run`.
     #[serde(default = "yes")]
     pub hidden: bool,
     /// Its share of a partial score.
@@ -113,7 +113,7 @@ pub struct Test {
 pub struct Assert {
     /// The statement.
     pub assert: String,
-    /// Whether the acting side sees it neither in the task nor by `run`.
+    /// True if the acting side sees it neither in the task nor by `run`.
     pub hidden: bool,
     /// Its share of a partial score.
     pub weight: f64,
@@ -142,14 +142,14 @@ impl From<WrittenAssert> for Assert {
     }
 }
 
-/// What is shown with a task.
+/// Example shown with a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
     /// Standard input.
     #[serde(default)]
     pub input: String,
-    /// What comes of it.
+    /// Its output.
     pub output: String,
 }
 
@@ -215,7 +215,7 @@ impl Problem {
         }
     }
 
-    /// What is wrong with it: the field and why.
+    /// Faults of the row: the field and why.
     #[must_use]
     pub fn faults(&self) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();

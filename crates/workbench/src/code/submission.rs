@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_refused_in_words() {
+    fn submissions_without_a_program_are_refused_in_words() {
         let only_c = problem(r#"["c"]"#);
         for (arguments, words) in [
             (json!({"source": "x", "language": "lua"}), "c"),

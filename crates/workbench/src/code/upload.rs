@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn every_fault_is_told_with_its_line() {
-        let told = faults(
+        let reported = faults(
             r#"{"prompt":"a"}
 not json
 {"prompt":"a","tests":[{"output":"1"}],"language":"klingon","time_ms":0}
@@ -185,19 +185,22 @@ not json
             ("line 7: asserts", "Python"),
             ("line 8: solution", "lua"),
         ] {
-            assert!(told.iter().any(|fault| fault.starts_with(place) && fault.contains(words)), "{place}: {told:#?}");
+            assert!(
+                reported.iter().any(|fault| fault.starts_with(place) && fault.contains(words)),
+                "{place}: {reported:#?}"
+            );
         }
     }
 
     #[test]
     fn the_same_problem_in_two_splits_is_refused() {
-        let told = faults(
+        let reported = faults(
             r#"{"prompt":"a","tests":[{"output":"1"}]}
 {"prompt":"a","tests":[{"output":"2"}],"split":"test"}"#,
         );
         assert!(
-            told[0].contains("two") || told[0].contains("also") || told[0].contains("the same problem"),
-            "{told:?}"
+            reported[0].contains("two") || reported[0].contains("also") || reported[0].contains("the same problem"),
+            "{reported:?}"
         );
         assert_eq!(faults("").len(), 1);
     }

@@ -7,23 +7,23 @@ use super::instance::Instance;
 use super::judge::Tallies;
 use super::prepare::Layers;
 use super::trial::{Outcome, trial};
-use crate::work::Desk;
+use crate::work::Workbench;
 use palestra_state::secrets::Secrets;
 
-/// How often each tree is tried; runs that differ are a fault.
+/// Number of times that each tree is tried; runs that differ are a fault.
 const ROUNDS: u64 = 2;
 /// Faults that are told.
 const FAULTS_MAX: usize = 200;
 
-/// What the runs showed.
+/// Results of the runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What is wrong; nothing is when the instance may be let in.
+    /// Faults; nothing is when the instance may be let in.
     pub faults: Vec<String>,
 }
 
 impl Report {
-    /// Whether the instance may be let in.
+    /// True if the instance may be let in.
     #[must_use]
     pub fn admitted(&self) -> bool {
         self.faults.is_empty()
@@ -47,13 +47,13 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// When they could not be run at all.
-pub(super) async fn admit(instance: &Instance, layers: &Layers, desk: &Desk) -> Result<Report, Trouble> {
-    let prepared = layers.get(instance, desk).await?;
+pub(super) async fn admit(instance: &Instance, layers: &Layers, workbench: &Workbench) -> Result<Report, Trouble> {
+    let prepared = layers.get(instance, workbench).await?;
     let mut report = Report::default();
     let (mut broken, mut repaired) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         for (tree, patch, rounds) in [("broken", "", &mut broken), ("repaired", &instance.patch, &mut repaired)] {
-            let run = trial(patch.as_bytes(), instance, &prepared, Secrets::Seed(round), desk).await?;
+            let run = trial(patch.as_bytes(), instance, &prepared, Secrets::Seed(round), workbench).await?;
             match &run.outcome {
                 // Where nothing can be built or collected, the tests report nothing: then none of them passes.
                 Outcome::Unreported(_) if tree == "broken" && instance.pass_to_pass.is_empty() => {}

@@ -1,4 +1,4 @@
-//! What a project comes as: a git bundle, or a tar archive of a tree with or without its `.git`. It is opened in sandboxes alone.
+//! Archive formats of a project: a git bundle, or a tar archive of a tree with or without its `.git`. It is opened in sandboxes alone.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::work::UploadedFile;
 /// Bytes of an archive that stands in a row.
 pub const ARCHIVE_BYTES_MAX: usize = 128 << 20;
 
-/// What kind of archive it is.
+/// Kind of archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A git bundle.
@@ -23,7 +23,7 @@ pub enum Kind {
     TarGz,
 }
 
-/// Which kind some bytes are.
+/// Kind of some bytes.
 ///
 /// # Errors
 /// In words, when they are neither.

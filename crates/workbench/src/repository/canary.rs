@@ -25,7 +25,7 @@ impl Canary {
         Some(Self { path: format!("{folder}{name}.py"), name })
     }
 
-    /// What its file holds.
+    /// Contents of its file.
     pub(super) fn text(&self) -> String {
         format!("def {}():\n    assert not {:?}\n", self.name, self.name)
     }

@@ -1,18 +1,18 @@
-//! What a session changed, as a patch. It is computed in a fresh sandbox from the packed tree: the session's own `.git`, its hooks
+//! Changes of a session, as a patch. It is computed in a fresh sandbox from the packed tree: the session's own `.git`, its hooks
 //! and its settings take no part.
 
 use std::io::Read as _;
 
 use palestra_sandbox::Command;
 use palestra_sandbox::SandboxError;
-use palestra_sandbox::pool::Want;
+use palestra_sandbox::pool::SandboxSpec;
 use palestra_sandbox::sandbox::{Bounds, Sandbox};
 use palestra_sandbox::wire::FailureCode;
 
 use super::git::{Git, Trouble};
 use super::instance::{Instance, PATCH_BYTES_MAX};
 use super::prepare::{Prepared, furnished};
-use crate::work::Desk;
+use crate::work::Workbench;
 
 /// Most that a session's tree may hold.
 pub(super) const TREE: Bounds = Bounds { bytes_max: 256 << 20, entries_max: 100_000 };
@@ -20,7 +20,7 @@ pub(super) const TREE: Bounds = Bounds { bytes_max: 256 << 20, entries_max: 100_
 const WORKED: &str = "/tmp/worked";
 const PATCH: &str = "/tmp/change.patch";
 
-/// What a session changed.
+/// Changes of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
     /// As a patch against the base commit.
@@ -37,14 +37,14 @@ pub(super) async fn change(
     tree: &[u8],
     instance: &Instance,
     prepared: &Prepared,
-    desk: &Desk,
+    workbench: &Workbench,
 ) -> Result<Change, Trouble> {
     let tree = match without_git(tree, instance.folder().trim_start_matches('/')) {
         Ok(tree) => tree,
         Err(words) => return Ok(Change::Refused(words)),
     };
-    let want = Want { backend: None, image: instance.image.clone(), profile: "terminal".to_owned() };
-    let sandbox = furnished(&want, prepared, desk).await?;
+    let want = SandboxSpec { backend: None, image: instance.image.clone(), profile: "terminal".to_owned() };
+    let sandbox = furnished(&want, prepared, workbench).await?;
     let change = compare(&sandbox, &tree, instance, prepared).await;
     sandbox.destroy(true).await;
     change

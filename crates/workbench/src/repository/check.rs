@@ -1,4 +1,4 @@
-//! What is wrong with an instance, field by field.
+//! Check of an instance, field by field.
 
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@ use palestra_sandbox::{Command, Output, SandboxError};
 
 use crate::work::JudgeError;
 
-/// Who commits what the server commits, and when: the same trees then have the same names always.
+/// Committer and time of the server's commits: the same trees then have the same names always.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -33,7 +33,7 @@ const SETTINGS: &[(&str, &str)] = &[
 /// Bytes of what git says that are kept of a failure.
 const WORDS_MAX: usize = 600;
 
-/// What kept a repository from being prepared or judged.
+/// Failure to prepare or judge a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Trouble {
     /// The sandbox failed.
@@ -45,7 +45,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// As a room says it.
+    /// As a workspace says it.
     #[must_use]
     pub(super) fn into_sandbox(self) -> SandboxError {
         match self {

@@ -28,7 +28,7 @@ pub struct Instance {
     pub problem_statement: String,
     /// The reference solution.
     pub patch: String,
-    /// What the tests change; the acting side never sees it.
+    /// Patch of the tests; the acting side never sees it.
     pub test_patch: String,
     /// Tests that fail before and pass after.
     #[serde(rename = "FAIL_TO_PASS", deserialize_with = "names")]
@@ -36,22 +36,22 @@ pub struct Instance {
     /// Tests that pass before and after.
     #[serde(rename = "PASS_TO_PASS", default, deserialize_with = "names")]
     pub pass_to_pass: Vec<String>,
-    /// Which release it is about.
+    /// The release.
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Where the project comes from: base64 of a git bundle or of a tar archive, or the digest under which one is kept.
     pub archive: String,
-    /// How a plain tree came to be: a commit per step, each with the paths that it added; the last commit adds the rest.
+    /// History of a plain tree: a commit per step, each with the paths that it added; the last commit adds the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Step>,
-    /// What the sandbox's file system is made from.
+    /// Image of the sandbox's file system.
     #[serde(default = "default_image")]
     pub image: String,
     /// A line for `sh -c` in the project's folder. `{report}` stands for the path where it writes its report, `{test_files}` for
     /// the files of the listed tests with pytest, and else for those that the test patch touches.
     #[serde(default)]
     pub test_command: String,
-    /// How the report is read.
+    /// Parser of the report.
     pub log_parser: LogParser,
     /// Where the command writes its report, when it cannot be told: relative to the project's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct Instance {
     /// More paths that stay as they are whatever a patch does to them: `*`, `**` and `?` as in `.gitignore`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected: Vec<String>,
-    /// Whether a share of `FAIL_TO_PASS` scores that share.
+    /// True if a share of `FAIL_TO_PASS` scores that share.
     #[serde(default)]
     pub partial: bool,
     /// `train`, `validation` or `test`.

@@ -9,7 +9,7 @@ use super::instance::Instance;
 use super::log::{Results, Status};
 use super::prepare::{Layers, read};
 use super::trial::{Outcome, Trial, trial};
-use crate::work::{Check, Desk, From, JudgeError, Judgement};
+use crate::work::{Check, From, JudgeError, Judgement, Workbench};
 use palestra_state::secrets::Secrets;
 
 /// Tests that are named as not passing.
@@ -24,7 +24,7 @@ pub(super) async fn judge(
     secrets: Secrets,
     evidence: &Value,
     layers: &Layers,
-    desk: &Desk,
+    workbench: &Workbench,
 ) -> Result<Judgement, JudgeError> {
     if let Some(why) = evidence.get("refused").and_then(Value::as_str) {
         return Ok(judgement(instance, &Tallies::none(instance), &[format!("the change was refused: {why}")]));
@@ -33,11 +33,11 @@ pub(super) async fn judge(
     let digest =
         digest.ok_or_else(|| JudgeError::Verifier("the evidence names no patch: play the episode again".to_owned()))?;
     let judged = async {
-        let candidate = read(desk, digest).await?;
-        let prepared = layers.get(instance, desk).await?;
-        let found = trial(&candidate, instance, &prepared, secrets, desk).await?;
+        let candidate = read(workbench, digest).await?;
+        let prepared = layers.get(instance, workbench).await?;
+        let found = trial(&candidate, instance, &prepared, secrets, workbench).await?;
         if let Outcome::Obstructed(why) | Outcome::Unreported(why) = &found.outcome {
-            let control = trial(instance.patch.as_bytes(), instance, &prepared, secrets, desk).await?;
+            let control = trial(instance.patch.as_bytes(), instance, &prepared, secrets, workbench).await?;
             let tallies = Tallies::of(instance, &control);
             if !tallies.whole() {
                 let words = format!(
@@ -63,7 +63,7 @@ pub(super) async fn judge(
     Ok(judgement(instance, &Tallies::of(instance, &found), &notes))
 }
 
-/// How the two lists of tests came out.
+/// Results of the two lists of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tallies {
     /// Those that have to go from failing to passing.
@@ -72,10 +72,10 @@ pub(super) struct Tallies {
     pub pass_to_pass: Tally,
 }
 
-/// How a list of tests came out.
+/// Results of a list of tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// How many there are.
+    /// Number of tests.
     pub count: usize,
     /// Those that passed.
     pub passed: Vec<String>,
@@ -84,7 +84,7 @@ pub(super) struct Tally {
 }
 
 impl Tallies {
-    /// What a run says of an instance's tests; of a run without a report, that none passed.
+    /// Results of an instance's tests in a run; of a run without a report, that none passed.
     #[must_use]
     pub(super) fn of(instance: &Instance, trial: &Trial) -> Self {
         match &trial.outcome {
@@ -111,7 +111,7 @@ impl Tallies {
         Self { fail_to_pass: tally(&instance.fail_to_pass), pass_to_pass: tally(&instance.pass_to_pass) }
     }
 
-    /// Whether every test passed.
+    /// True if every test passed.
     #[must_use]
     pub(super) fn whole(&self) -> bool {
         self.fail_to_pass.missed.is_empty() && self.pass_to_pass.missed.is_empty()

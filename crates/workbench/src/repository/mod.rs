@@ -12,9 +12,9 @@ pub mod log;
 mod patch;
 mod prepare;
 mod protected;
-mod room;
 mod trial;
 mod upload;
+mod workspace;
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ use palestra_sandbox::SandboxError;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
+use crate::work::{Brief, Call, Fault, JudgeError, Judgement, Opening, Upload, Work, Workbench, Workspace};
 use admit::Report;
 use instance::Instance;
 use palestra_state::secrets::Secrets;
 use prepare::Layers;
-use room::RepositoryRoom;
+use workspace::RepositoryWorkspace;
 
-/// What is told of every repository.
+/// System prompt of every repository.
 const SYSTEM: &str = "You work on a project in a shell on a Linux machine without network. Change the project's files so that the \
     issue is resolved; run commands with `exec`. Hidden tests judge what you changed, as a patch against the commit that you found. \
     Changes of tests and of settings of the test runner are left out. When you are done, call `submit`, or hand in a patch with \
@@ -56,24 +56,24 @@ impl Repository {
     ///
     /// # Errors
     /// In words, when they could not be run at all.
-    pub async fn examine(&self, row: &Value, desk: &Desk) -> Result<Report, String> {
+    pub async fn examine(&self, row: &Value, workbench: &Workbench) -> Result<Report, String> {
         let instance = Instance::of(row)?;
-        admit::admit(&instance, &self.layers, desk).await.map_err(|error| error.to_string())
+        admit::admit(&instance, &self.layers, workbench).await.map_err(|error| error.to_string())
     }
 }
 
 #[async_trait]
 impl Work for Repository {
     fn tools(&self) -> Vec<Value> {
-        room::tools()
+        workspace::tools()
     }
 
     fn rows(&self, upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>> {
         upload::rows(upload)
     }
 
-    async fn admit(&self, row: &Value, desk: &Desk) -> Result<(), String> {
-        let report = self.examine(row, desk).await?;
+    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String> {
+        let report = self.examine(row, workbench).await?;
         if report.admitted() { Ok(()) } else { Err(report.to_string()) }
     }
 
@@ -102,9 +102,14 @@ impl Work for Repository {
         })
     }
 
-    async fn open(&self, row: &Value, opening: &Opening, desk: &Desk) -> Result<Box<dyn Room>, SandboxError> {
+    async fn open(
+        &self,
+        row: &Value,
+        opening: &Opening,
+        workbench: &Workbench,
+    ) -> Result<Box<dyn Workspace>, SandboxError> {
         let instance = Instance::of(row).map_err(SandboxError::Start)?;
-        Ok(Box::new(RepositoryRoom::open(instance, opening, &self.layers, desk).await?))
+        Ok(Box::new(RepositoryWorkspace::open(instance, opening, &self.layers, workbench).await?))
     }
 
     async fn judge(
@@ -112,10 +117,10 @@ impl Work for Repository {
         row: &Value,
         secrets: Secrets,
         evidence: &Value,
-        desk: &Desk,
+        workbench: &Workbench,
     ) -> Result<Judgement, JudgeError> {
         let instance = Instance::of(row).map_err(JudgeError::Verifier)?;
-        judge::judge(&instance, secrets, evidence, &self.layers, desk).await
+        judge::judge(&instance, secrets, evidence, &self.layers, workbench).await
     }
 
     fn verifier(&self) -> &'static str {
@@ -139,7 +144,7 @@ impl Work for Repository {
     fn oracle(&self, row: &Value, _seed: u64) -> Option<Vec<Call>> {
         let instance = Instance::of(row).ok()?;
         let arguments = Map::from_iter([("patch".to_owned(), Value::String(instance.patch))]);
-        Some(vec![Call { tool: room::SUBMIT_PATCH.to_owned(), arguments }])
+        Some(vec![Call { tool: workspace::SUBMIT_PATCH.to_owned(), arguments }])
     }
 
     fn random_call(&self, choice: u64) -> Call {

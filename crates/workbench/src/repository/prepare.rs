@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use palestra_sandbox::pool::Want;
+use palestra_sandbox::pool::SandboxSpec;
 use palestra_sandbox::sandbox::{Bounds, Sandbox};
 use palestra_sandbox::{Command, SandboxError};
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 use super::archive::{self, Kind};
 use super::git::{Git, Trouble, words};
 use super::instance::Instance;
-use crate::work::Desk;
+use crate::work::Workbench;
 
 /// Most that a prepared layer may hold.
 const LAYER: Bounds = Bounds { bytes_max: 1 << 30, entries_max: 200_000 };
@@ -44,7 +44,7 @@ impl Layers {
     ///
     /// # Errors
     /// When the archive, the base commit or the set-up are not what they should be, or the sandbox fails.
-    pub(super) async fn get(&self, instance: &Instance, desk: &Desk) -> Result<Prepared, Trouble> {
+    pub(super) async fn get(&self, instance: &Instance, workbench: &Workbench) -> Result<Prepared, Trouble> {
         let cell = {
             let mut layers = self.0.lock();
             if layers.len() >= LAYERS_MAX {
@@ -52,7 +52,7 @@ impl Layers {
             }
             Arc::clone(layers.entry(key(instance)).or_default())
         };
-        cell.get_or_try_init(|| prepare(instance, desk)).await.cloned()
+        cell.get_or_try_init(|| prepare(instance, workbench)).await.cloned()
     }
 }
 
@@ -60,9 +60,13 @@ impl Layers {
 ///
 /// # Errors
 /// When no sandbox can be had or the layer is gone.
-pub(super) async fn furnished(want: &Want, prepared: &Prepared, desk: &Desk) -> Result<Sandbox, Trouble> {
-    let delta = read(desk, &prepared.delta).await?;
-    let sandbox = desk.sandboxes.take(want).await?;
+pub(super) async fn furnished(
+    want: &SandboxSpec,
+    prepared: &Prepared,
+    workbench: &Workbench,
+) -> Result<Sandbox, Trouble> {
+    let delta = read(workbench, &prepared.delta).await?;
+    let sandbox = workbench.sandboxes.take(want).await?;
     match sandbox.apply(&delta).await {
         Ok(()) => Ok(sandbox),
         Err(error) => {
@@ -73,8 +77,8 @@ pub(super) async fn furnished(want: &Want, prepared: &Prepared, desk: &Desk) -> 
 }
 
 /// Bytes of the store.
-pub(super) async fn read(desk: &Desk, digest: &str) -> Result<Vec<u8>, Trouble> {
-    let (blobs, digest) = (desk.blobs.clone(), digest.to_owned());
+pub(super) async fn read(workbench: &Workbench, digest: &str) -> Result<Vec<u8>, Trouble> {
+    let (blobs, digest) = (workbench.blobs.clone(), digest.to_owned());
     let read = tokio::task::spawn_blocking(move || {
         let failed = |why: String| Trouble::Sandbox(SandboxError::Unavailable(why));
         let missing = || failed(format!("{digest} is not kept here any more: publish the environment anew"));
@@ -87,8 +91,8 @@ pub(super) async fn read(desk: &Desk, digest: &str) -> Result<Vec<u8>, Trouble> 
 }
 
 /// Puts bytes into the store.
-pub(super) async fn keep(desk: &Desk, bytes: Vec<u8>) -> Result<String, Trouble> {
-    let blobs = desk.blobs.clone();
+pub(super) async fn keep(workbench: &Workbench, bytes: Vec<u8>) -> Result<String, Trouble> {
+    let blobs = workbench.blobs.clone();
     let kept = tokio::task::spawn_blocking(move || blobs.put(&bytes)).await;
     let full = |error: std::io::Error| {
         SandboxError::Unavailable(format!("evidence cannot be kept, check the data folder and its free space: {error}"))
@@ -99,7 +103,7 @@ pub(super) async fn keep(desk: &Desk, bytes: Vec<u8>) -> Result<String, Trouble>
     }
 }
 
-/// What a layer depends on.
+/// Key of a layer.
 fn key(instance: &Instance) -> String {
     let Instance { archive, base_commit, history, image, setup, env, .. } = instance;
     let steps: Vec<_> = history.iter().map(|step| (&step.message, &step.paths)).collect();
@@ -107,16 +111,16 @@ fn key(instance: &Instance) -> String {
     hex::encode(Sha256::digest(parts.to_string()))
 }
 
-async fn prepare(instance: &Instance, desk: &Desk) -> Result<Prepared, Trouble> {
-    let want = Want { backend: None, image: instance.image.clone(), profile: "terminal".to_owned() };
-    let sandbox = desk.sandboxes.take(&want).await?;
-    let prepared = fill(&sandbox, instance, desk).await;
+async fn prepare(instance: &Instance, workbench: &Workbench) -> Result<Prepared, Trouble> {
+    let want = SandboxSpec { backend: None, image: instance.image.clone(), profile: "terminal".to_owned() };
+    let sandbox = workbench.sandboxes.take(&want).await?;
+    let prepared = fill(&sandbox, instance, workbench).await;
     sandbox.destroy(true).await;
     prepared
 }
 
-async fn fill(sandbox: &Sandbox, instance: &Instance, desk: &Desk) -> Result<Prepared, Trouble> {
-    let (source, base) = open_archive(sandbox, instance, desk).await?;
+async fn fill(sandbox: &Sandbox, instance: &Instance, workbench: &Workbench) -> Result<Prepared, Trouble> {
+    let (source, base) = open_archive(sandbox, instance, workbench).await?;
     let git = check_out(sandbox, instance, &source, &base).await?;
     let removed = sandbox.exec(&Command::new(["rm", "-rf", SCRATCH])).await?;
     if !removed.success() {
@@ -131,12 +135,16 @@ async fn fill(sandbox: &Sandbox, instance: &Instance, desk: &Desk) -> Result<Pre
             "{path} is no file, folder or link, so it cannot be kept: remove it in the set-up"
         )));
     }
-    Ok(Prepared { delta: keep(desk, delta).await?, commit })
+    Ok(Prepared { delta: keep(workbench, delta).await?, commit })
 }
 
 /// Opens the archive; where its repository lies, and the base commit in full.
-async fn open_archive(sandbox: &Sandbox, instance: &Instance, desk: &Desk) -> Result<(String, String), Trouble> {
-    let (blobs, archive) = (desk.blobs.clone(), instance.archive.clone());
+async fn open_archive(
+    sandbox: &Sandbox,
+    instance: &Instance,
+    workbench: &Workbench,
+) -> Result<(String, String), Trouble> {
+    let (blobs, archive) = (workbench.blobs.clone(), instance.archive.clone());
     let bytes = tokio::task::spawn_blocking(move || archive::fetch(&archive, &blobs)).await;
     let bytes = bytes.unwrap_or_else(|error| Err(error.to_string())).map_err(Trouble::Instance)?;
     let kind = archive::kind(&bytes).map_err(Trouble::Instance)?;

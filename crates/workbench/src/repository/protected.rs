@@ -1,4 +1,4 @@
-//! Which paths a patch cannot change: tests, and what steers the program that runs them. What a patch does to them is undone before
+//! Paths that a patch cannot change: tests, and what steers the program that runs them. What a patch does to them is undone before
 //! the tests run.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use super::patch;
 
 /// Folders of tests, whatever runs them.
 const EVERYWHERE: &[&str] = &["**/tests/**", "**/test/**", "**/testdata/**", "**/.git/**", ".github/**"];
-/// What Python and pytest load by themselves, and modules that would stand in for pytest's own.
+/// Files that Python and pytest load by themselves, and modules that would stand in for pytest's own.
 const PYTEST: &[&str] = &[
     "**/test_*.py",
     "**/*_test.py",
@@ -30,12 +30,12 @@ const PYTEST: &[&str] = &[
     "pluggy/**",
     "iniconfig/**",
 ];
-/// What Cargo runs on its way to the tests.
+/// Files that Cargo runs on its way to the tests.
 const CARGO: &[&str] = &["**/.cargo/**", "**/build.rs", "rust-toolchain", "rust-toolchain.toml"];
-/// What Go takes for tests.
+/// Files that Go takes for tests.
 const GO: &[&str] = &["**/*_test.go"];
 
-/// Which paths a patch cannot change.
+/// Paths that a patch cannot change.
 #[derive(Debug, Clone)]
 pub(super) struct Protected {
     patterns: RegexSet,
@@ -69,7 +69,7 @@ impl Protected {
         })
     }
 
-    /// Whether a path stays as it is.
+    /// True if a path stays as it is.
     #[must_use]
     pub(super) fn holds(&self, path: &[u8]) -> bool {
         let allowed = self.allowed.iter().any(|allowed| allowed.as_bytes() == path);
@@ -77,7 +77,7 @@ impl Protected {
         self.of_tests(path) || (!allowed && (self.patterns.is_match(path) || listed()))
     }
 
-    /// Whether a path is one that the test patch touches, or would stand in the way of one.
+    /// True if a path is one that the test patch touches, or would stand in the way of one.
     #[must_use]
     pub(super) fn of_tests(&self, path: &[u8]) -> bool {
         self.tests.iter().any(|test| {
@@ -87,7 +87,7 @@ impl Protected {
     }
 }
 
-/// Whether `path` lies below `folder`.
+/// True if `path` lies below `folder`.
 fn below(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use palestra_sandbox::pool::Want;
+use palestra_sandbox::pool::SandboxSpec;
 use palestra_sandbox::sandbox::Sandbox;
 use palestra_sandbox::{Command, SandboxError};
 use sha2::{Digest as _, Sha256};
@@ -15,7 +15,7 @@ use super::log::{LogParser, Results};
 use super::patch;
 use super::prepare::{Prepared, furnished};
 use super::protected::Protected;
-use crate::work::Desk;
+use crate::work::Workbench;
 use palestra_state::secrets::Secrets;
 
 /// Longest report.
@@ -25,16 +25,16 @@ const OUTPUT_BYTES_MAX: u64 = 16 << 20;
 /// Paths that are named where a patch may not change them.
 const NAMED_MAX: usize = 20;
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trial {
-    /// How far it came.
+    /// Outcome.
     pub outcome: Outcome,
     /// Paths that the patch changed and that stayed as they were, at most some.
     pub restored: Vec<String>,
 }
 
-/// How far a run came.
+/// Stage that a run reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The patch does not apply to the base commit.
@@ -43,7 +43,7 @@ pub(super) enum Outcome {
     Obstructed(String),
     /// The tests ran and there is no report that could be read.
     Unreported(String),
-    /// What the tests reported.
+    /// Results that the tests reported.
     Reported(Results),
 }
 
@@ -56,10 +56,10 @@ pub(super) async fn trial(
     instance: &Instance,
     prepared: &Prepared,
     secrets: Secrets,
-    desk: &Desk,
+    workbench: &Workbench,
 ) -> Result<Trial, Trouble> {
-    let want = Want { backend: None, image: instance.image.clone(), profile: "judge".to_owned() };
-    let sandbox = furnished(&want, prepared, desk).await?;
+    let want = SandboxSpec { backend: None, image: instance.image.clone(), profile: "judge".to_owned() };
+    let sandbox = furnished(&want, prepared, workbench).await?;
     let trial = run(&sandbox, candidate, instance, prepared, secrets).await;
     sandbox.destroy(true).await;
     trial

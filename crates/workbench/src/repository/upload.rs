@@ -90,7 +90,7 @@ fn folders(files: &BTreeMap<String, UploadedFile>) -> Records {
     records
 }
 
-/// Whether a folder is part of a project rather than an instance's own.
+/// True if a folder is part of a project rather than an instance's own.
 fn in_tree(folder: &str, files: &BTreeMap<String, UploadedFile>) -> bool {
     let owners = folder.match_indices("tree").filter(|(at, _)| *at == 0 || folder.as_bytes()[at - 1] == b'/');
     owners.map(|(at, _)| &folder[..at]).any(|owner| {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_twice_or_not_at_all_is_a_fault() {
+    fn duplicate_and_missing_fields_are_faults() {
         let mut twice = whole();
         twice.push(("one/repository.bundle", "# v2 git bundle\n"));
         assert!(rows(&files(&twice)).expect_err("refused")[0].detail.contains("archive is given twice"));

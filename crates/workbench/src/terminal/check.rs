@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::row::Row;
 use super::{hidden, secrets};
-use crate::work::{Call, Desk, Input, JudgeError, Judgement, Opening, Work};
+use crate::work::{Call, Input, JudgeError, Judgement, Opening, Work, Workbench};
 use palestra_state::secrets::Secrets;
 
-/// What the hidden values follow from where a task is proven: always the same, so that a proof can be had again.
+/// Source of the hidden values where a task is proven: always the same, so that a proof can be had again.
 const SECRETS: Secrets = Secrets::Key(*b"the key of the proofs of a task.");
 /// Scores this near to 0 or 1 are 0 or 1.
 const NEAR: f64 = 1e-9;
@@ -20,41 +20,41 @@ const NEAR: f64 = 1e-9;
 /// Milliseconds that a cheat has; one that waits for somebody is judged as it stands then.
 const CHEAT_MS: u64 = 60_000;
 
-/// What became of the attempts at a task.
+/// Outcomes of the attempts at a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The task's name.
     pub task: String,
-    /// What the solution scored.
+    /// Score of the solution.
     pub solution: Option<f64>,
-    /// What doing nothing scored.
+    /// Score of doing nothing.
     pub null: Option<f64>,
-    /// What each cheat scored, and whether a trainer may learn from it.
+    /// Score of each cheat, and whether a trainer may learn from it.
     pub cheats: BTreeMap<String, (f64, bool)>,
     /// Everything that is wrong; empty for a sound task.
     pub faults: Vec<String>,
 }
 
 /// Proves a task on a back end, the server's first where none is named.
-pub async fn check_task(work: &dyn Work, row: &Value, desk: &Desk, backend: Option<&str>) -> Report {
+pub async fn check_task(work: &dyn Work, row: &Value, workbench: &Workbench, backend: Option<&str>) -> Report {
     let mut report = Report::default();
     let task = match Row::read(row) {
         Ok(task) => task,
         Err(why) => return Report { faults: vec![why], ..report },
     };
     report.task = task.name.clone();
-    let attempts = Attempts { work, row, desk, backend, secrets: SECRETS };
+    let attempts = Attempts { work, row, workbench, backend, secrets: SECRETS };
 
     match work.oracle(row, 0) {
         None => report.faults.push("the task has no solution: add one".to_owned()),
         Some(calls) => match attempts.play(&format!("{}-solution", task.name), &calls).await {
-            Ok((judgement, evidence, told)) => {
+            Ok((judgement, evidence, excerpt)) => {
                 let score = score(&judgement);
                 report.solution = Some(score);
                 if score < 1.0 - NEAR {
-                    report.faults.push(format!("the solution scores {score}: {}; {told}", failed(&judgement)));
+                    report.faults.push(format!("the solution scores {score}: {}; {excerpt}", failed(&judgement)));
                 }
-                match work.judge(row, SECRETS, &evidence, desk).await {
+                match work.judge(row, SECRETS, &evidence, workbench).await {
                     Ok(again) if scores(&again) == scores(&judgement) => {}
                     Ok(again) => report.faults.push(format!("judged again it scores {:?}", scores(&again))),
                     Err(error) => report.faults.push(format!("judged again: {error}")),
@@ -95,7 +95,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, desk: &Desk, backend: Opti
 pub async fn check_keys(
     work: &dyn Work,
     row: &Value,
-    desk: &Desk,
+    workbench: &Workbench,
     backend: Option<&str>,
     keys: u8,
 ) -> Result<Vec<String>, String> {
@@ -106,13 +106,13 @@ pub async fn check_keys(
     for key in 0..keys {
         let secrets = Secrets::Key([key; 32]);
         draws.push(secrets::draw(&task.scene.secrets, secrets));
-        let attempts = Attempts { work, row, desk, backend, secrets };
+        let attempts = Attempts { work, row, workbench, backend, secrets };
         for (what, calls, wanted) in [("solution", calls.as_slice(), 1.0), ("null", &[], 0.0)] {
             match attempts.play(&format!("{}-{what}-{key}", task.name), calls).await {
                 Ok((judgement, ..)) if (score(&judgement) - wanted).abs() <= NEAR => {}
-                Ok((judgement, _, told)) => {
+                Ok((judgement, _, excerpt)) => {
                     let score = score(&judgement);
-                    faults.push(format!("key {key}: {what} scores {score}: {}; {told}", failed(&judgement)));
+                    faults.push(format!("key {key}: {what} scores {score}: {}; {excerpt}", failed(&judgement)));
                 }
                 Err(why) => faults.push(format!("key {key}: {what}: {why}")),
             }
@@ -125,19 +125,19 @@ pub async fn check_keys(
 struct Attempts<'a> {
     work: &'a dyn Work,
     row: &'a Value,
-    desk: &'a Desk,
+    workbench: &'a Workbench,
     backend: Option<&'a str>,
     secrets: Secrets,
 }
 
 impl Attempts<'_> {
-    /// What whoever acts is told of the secrets at the beginning.
+    /// Secrets that the acting side is shown at the beginning.
     fn leaks(&self, shown: &str) -> Vec<String> {
         let Ok(task) = Row::read(self.row) else { return Vec::new() };
-        hidden::told(&task, shown, &secrets::draw(&task.scene.secrets, self.secrets))
+        hidden::leaked(&task, shown, &secrets::draw(&task.scene.secrets, self.secrets))
     }
 
-    /// Plays calls in a room of its own and judges: the judgement, the evidence, and what was seen last.
+    /// Plays calls in a workspace of its own and judges: the judgement, the evidence, and what was seen last.
     async fn play(&self, name: &str, calls: &[Call]) -> Result<(Judgement, Value, String), String> {
         let mut config = Map::new();
         if let Some(backend) = self.backend {
@@ -145,25 +145,26 @@ impl Attempts<'_> {
         }
         let name = format!("check-{}", name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-"));
         let opening = Opening { name, secrets: self.secrets, config, resumed: false, from: None };
-        let mut room = self.work.open(self.row, &opening, self.desk).await.map_err(|error| error.to_string())?;
+        let mut workspace =
+            self.work.open(self.row, &opening, self.workbench).await.map_err(|error| error.to_string())?;
         let played = async {
-            let mut told = room.observe().await?.text;
-            let leaks = self.leaks(&told);
+            let mut excerpt = workspace.observe().await?.text;
+            let leaks = self.leaks(&excerpt);
             for call in calls {
-                let seen = room.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await?;
+                let seen = workspace.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await?;
                 if !seen.terminated {
-                    told = seen.text;
+                    excerpt = seen.text;
                 }
             }
-            Ok::<_, SandboxError>((room.evidence().await?, told, leaks))
+            Ok::<_, SandboxError>((workspace.evidence().await?, excerpt, leaks))
         };
         let played = played.await;
-        room.close().await;
-        let (evidence, told, leaks) = played.map_err(|error| error.to_string())?;
+        workspace.close().await;
+        let (evidence, excerpt, leaks) = played.map_err(|error| error.to_string())?;
         if let Some(leak) = leaks.into_iter().next() {
             return Err(leak);
         }
-        let judged = crate::blame::judge(self.work, self.row, self.secrets, &evidence, self.desk).await;
+        let judged = crate::blame::judge(self.work, self.row, self.secrets, &evidence, self.workbench).await;
         let judgement = judged.map_err(|error| match error {
             JudgeError::Verifier(why) => format!("the judge failed, correct it: {why}"),
             JudgeError::Infra(why) => format!("the sandbox of the judge failed, try again: {why}"),
@@ -172,7 +173,7 @@ impl Attempts<'_> {
             }
             JudgeError::Timeout(why) => format!("judging took too long, allow it more time: {why}"),
         })?;
-        Ok((judgement, evidence, format!("seen last: {}", told.chars().take(500).collect::<String>())))
+        Ok((judgement, evidence, format!("seen last: {}", excerpt.chars().take(500).collect::<String>())))
     }
 }
 

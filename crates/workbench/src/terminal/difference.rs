@@ -1,4 +1,4 @@
-//! What differs between two states of a file system.
+//! Differences between two states of a file system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
-/// What a change of the file system holds at a path, so far as two can be compared.
+/// Comparable part of a change of the file system at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Held {
+struct PathState {
     kind: u8,
     mode: u32,
     content: Vec<u8>,
@@ -18,13 +18,13 @@ struct Held {
     target: Option<String>,
 }
 
-/// What is different now, by path, from a base: the image itself, or what `base` made of it. `now` lists what differs from the
+/// Present differences from a base, by path: the image itself, or what `base` made of it. `now` lists what differs from the
 /// image; the archives are needed only where there is a base.
 ///
 /// # Errors
 /// When an archive cannot be read.
 pub(super) fn of(now: &[Change], base: Option<&[u8]>, delta: Option<&[u8]>) -> Result<Value, String> {
-    let told = |change: &Change, kind: ChangeKind| {
+    let reported = |change: &Change, kind: ChangeKind| {
         let entry = change.entry.as_ref();
         json!({
             "path": change.path,
@@ -34,7 +34,7 @@ pub(super) fn of(now: &[Change], base: Option<&[u8]>, delta: Option<&[u8]>) -> R
         })
     };
     let (Some(base), Some(delta)) = (base, delta) else {
-        return Ok(now.iter().map(|change| told(change, change.change)).collect());
+        return Ok(now.iter().map(|change| reported(change, change.change)).collect());
     };
     let (before, after) = (held(base)?, held(delta)?);
     let mut changes = BTreeMap::new();
@@ -46,7 +46,7 @@ pub(super) fn of(now: &[Change], base: Option<&[u8]>, delta: Option<&[u8]>) -> R
                 (ChangeKind::Added, Some(_)) => ChangeKind::Modified,
                 (kind, _) => kind,
             };
-            changes.insert(path.to_owned(), told(change, kind));
+            changes.insert(path.to_owned(), reported(change, kind));
         }
     }
     for path in before.keys().filter(|path| !is_whiteout(path)) {
@@ -61,13 +61,13 @@ pub(super) fn of(now: &[Change], base: Option<&[u8]>, delta: Option<&[u8]>) -> R
 /// Two changes of one image, compared by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Compared {
-    /// What has other content, another kind or other permissions in the second, or is in it alone.
+    /// Paths with other content, another kind or other permissions in the second, or in it alone.
     pub(super) changed: BTreeSet<String>,
-    /// What the second removed, of the image or of the first.
+    /// Paths that the second removed, of the image or of the first.
     pub(super) removed: BTreeSet<String>,
     /// Folders that the first has, with other permissions, or another kind in their place.
     pub(super) shut: BTreeSet<String>,
-    /// What is as the first has it.
+    /// Paths that are as the first has them.
     pub(super) same: BTreeSet<String>,
     /// Where links lead that the second has otherwise than the first, as they say.
     pub(super) links: BTreeMap<String, String>,
@@ -146,12 +146,12 @@ fn is_whiteout(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.starts_with(".wh."))
 }
 
-fn deleted(before: &BTreeMap<String, Held>, path: &str) -> bool {
+fn deleted(before: &BTreeMap<String, PathState>, path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     before.contains_key(&format!("{folder}/.wh.{name}"))
 }
 
-fn held(archive: &[u8]) -> Result<BTreeMap<String, Held>, String> {
+fn held(archive: &[u8]) -> Result<BTreeMap<String, PathState>, String> {
     let mut held = BTreeMap::new();
     let mut archive = Archive::new(archive);
     for entry in archive.entries().map_err(|error| error.to_string())? {
@@ -169,7 +169,7 @@ fn held(archive: &[u8]) -> Result<BTreeMap<String, Held>, String> {
         if kind != EntryType::Directory {
             std::io::copy(&mut entry, &mut Hashing(&mut hash)).map_err(|error| error.to_string())?;
         }
-        held.insert(path, Held { kind: kind.as_byte(), mode, content: hash.finalize().to_vec(), target });
+        held.insert(path, PathState { kind: kind.as_byte(), mode, content: hash.finalize().to_vec(), target });
     }
     Ok(held)
 }
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_layer_did_is_not_told_again() {
+    fn changes_of_a_layer_are_not_reported_again() {
         let base = archive(&[("app/a", "1"), ("app/b", "1"), ("app/gone", "1"), ("etc/.wh.motd", "")]);
         let now =
             archive(&[("app/a", "1"), ("app/b", "2"), ("app/c", "1"), ("etc/.wh.motd", ""), ("etc/.wh.issue", "")]);
@@ -219,8 +219,8 @@ mod tests {
             change("/etc/issue", ChangeKind::Deleted),
             change("/etc/motd", ChangeKind::Deleted),
         ];
-        let told = of(&listed, Some(&base), Some(&now)).expect("told");
-        let told: Vec<(&str, &str)> = told
+        let reported = of(&listed, Some(&base), Some(&now)).expect("told");
+        let reported: Vec<(&str, &str)> = reported
             .as_array()
             .expect("a list")
             .iter()
@@ -228,7 +228,7 @@ mod tests {
             .collect();
         let expected =
             [("/app/b", "modified"), ("/app/c", "added"), ("/app/gone", "deleted"), ("/etc/issue", "deleted")];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
         let set = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
         let compared = Compared {
             changed: set(&["/app/b", "/app/c"]),

@@ -1,4 +1,4 @@
-//! What a task hides: each secret has a place in its set-up, and nobody who acts is told one at the beginning.
+//! Hidden files of a task: each secret has a place in its set-up, and nobody who acts is told one at the beginning.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn unused(secrets: &BTreeMap<String, String>, files: &[StoredFile], r
 }
 
 /// Secrets that whoever acts reads at the beginning, in the instruction, what is shown, or the variables of the shell.
-pub(super) fn told(row: &Row, shown: &str, drawn: &BTreeMap<String, String>) -> Vec<String> {
+pub(super) fn leaked(row: &Row, shown: &str, drawn: &BTreeMap<String, String>) -> Vec<String> {
     let variables = row.scene.env.iter().map(|(name, value)| format!("{name}={value}"));
     let texts: Vec<String> = [row.instruction.clone(), shown.to_owned()].into_iter().chain(variables).collect();
     let tells = |secret: &str| texts.iter().any(|text| text.contains(secret));
@@ -39,7 +39,7 @@ pub(super) fn constant(draws: &[BTreeMap<String, String>]) -> Vec<String> {
     names.keys().filter(same).map(|name| format!("the secret {name:?} is the same for {} keys", draws.len())).collect()
 }
 
-/// Whether a script has a word that is no part of a longer one.
+/// True if a script has a word that is no part of a longer one.
 fn has_word(script: &str, word: &str) -> bool {
     let inside = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     script.match_indices(word).any(|(at, _)| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use palestra_sandbox::Want;
+use palestra_sandbox::SandboxSpec;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -10,9 +10,9 @@ use super::evidence::{backend, gather};
 use super::row::{Judge, Row};
 use super::scene::Layers;
 use super::{script, secrets};
-use crate::checks::program::Bench;
+use crate::checks::program::CheckRunner;
 use crate::checks::{Artefacts, CheckForm};
-use crate::work::{Check, Desk, From, JudgeError, Judgement};
+use crate::work::{Check, From, JudgeError, Judgement, Workbench};
 use palestra_state::secrets::Secrets;
 
 /// The profile of sandboxes in which programs are checked.
@@ -24,13 +24,13 @@ pub(super) async fn judge(
     secrets: Secrets,
     evidence: &Value,
     layers: &Layers,
-    desk: &Desk,
+    workbench: &Workbench,
 ) -> Result<Judgement, JudgeError> {
     let Judge::Checks { image, files, checks, .. } = &row.judge else {
-        return script::judge(row, secrets, evidence, layers, desk).await;
+        return script::judge(row, secrets, evidence, layers, workbench).await;
     };
     let mut artefacts = Artefacts::default();
-    gather(evidence, desk, &mut artefacts).await?;
+    gather(evidence, workbench, &mut artefacts).await?;
     let secrets = secrets::draw(&row.scene.secrets, secrets);
     let mut hidden = Vec::new();
     for file in files {
@@ -40,9 +40,9 @@ pub(super) async fn judge(
         };
         hidden.push((file.path.clone(), file.mode(), bytes));
     }
-    let bench = Bench {
-        desk,
-        want: Want { backend: backend(evidence, desk), image: image.clone(), profile: PROFILE.to_owned() },
+    let runner = CheckRunner {
+        workbench,
+        want: SandboxSpec { backend: backend(evidence, workbench), image: image.clone(), profile: PROFILE.to_owned() },
         folder: &row.scene.folder,
         artefacts: &artefacts,
         hidden: &hidden,
@@ -52,9 +52,10 @@ pub(super) async fn judge(
     let (mut judged, mut trainable) = (Vec::new(), true);
     for check in checks {
         let check = filled(check, &secrets)?;
-        let found = bench.test(&check).await?;
+        let found = runner.test(&check).await?;
         trainable &= found.distrusted.is_none();
-        let (name, weight, evidence) = (check.name.clone(), check.weight(), secrets::masked(&found.told(), &secrets));
+        let (name, weight, evidence) =
+            (check.name.clone(), check.weight(), secrets::masked(&found.message(), &secrets));
         judged.push(Check { name, weight, score: found.score, evidence });
     }
     Ok(Judgement { checks: judged, trainable, from: From::Fresh })

@@ -81,7 +81,7 @@ fn named(name: &str, application: bool) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What a key gives together with Control.
+/// Byte of a key together with Control.
 fn control(letter: &str) -> Option<u8> {
     let mut bytes = letter.bytes();
     let (byte, None) = (bytes.next()?.to_ascii_uppercase(), bytes.next()) else {

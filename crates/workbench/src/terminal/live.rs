@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 
 use super::shell::{COLUMNS, Outcome, ROWS, Shell};
 use super::tools::{Download, Exec, Keys, Tool, Upload};
-use crate::work::Seen;
+use crate::work::Observation;
 
-/// How long nothing must be printed before keys are taken to have done their work.
+/// Time for which nothing must be printed before keys are taken to have done their work.
 const QUIET: Duration = Duration::from_millis(50);
-/// How long a file may take to be written or read.
+/// Time that a file may take to be written or read.
 const TRANSFER: Duration = Duration::from_secs(30);
 /// Bytes of a file that is downloaded.
 const DOWNLOAD_BYTES_MAX: usize = 1 << 20;
 /// Longest listing of the shell's environment.
 const ENVIRONMENT: Duration = Duration::from_secs(5);
-/// Shells that are started in one room.
+/// Shells that are started in one workspace.
 const SHELLS_MAX: u32 = 1_000;
 
 /// A live shell in a sandbox.
@@ -34,18 +34,18 @@ pub struct Live {
     home: String,
     began: Instant,
     shells: u32,
-    /// What is to be told at the next occasion.
+    /// Notes for the next observation.
     notes: Vec<String>,
 }
 
-/// What a shell is started with.
+/// Settings of a new shell.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// Where.
+    /// The position.
     pub folder: String,
     /// Environment.
     pub env: Vec<(String, String)>,
-    /// Who.
+    /// User.
     pub user: User,
     /// Commands that bring back what another shell had exported.
     pub exports: Option<String>,
@@ -105,7 +105,7 @@ impl Live {
         &self.sandbox
     }
 
-    /// Who acts.
+    /// Acting user.
     #[must_use]
     pub fn user(&self) -> User {
         self.user
@@ -122,27 +122,31 @@ impl Live {
         self.notes.push(note.into());
     }
 
-    /// What is seen without doing anything.
+    /// Observation without an action.
     #[must_use]
-    pub fn look(&mut self) -> Seen {
-        let folder = self.shell.tape().folder().to_owned();
+    pub fn look(&mut self) -> Observation {
+        let folder = self.shell.output_log().folder().to_owned();
         let (rows, columns) = self.shell.size();
-        let text = self.told(&format!("The shell is in {folder}."));
-        Seen { text, data: json!({"folder": folder, "rows": rows, "columns": columns}), ..Seen::default() }
+        let text = self.with_notes(&format!("The shell is in {folder}."));
+        Observation {
+            text,
+            data: json!({"folder": folder, "rows": rows, "columns": columns}),
+            ..Observation::default()
+        }
     }
 
     /// Does what a tool asks for. What the sandbox refuses is something to read: nobody gets rid of an episode by asking for it.
     ///
     /// # Errors
     /// When the sandbox is lost.
-    pub(super) async fn call(&mut self, tool: Tool) -> Result<Seen, SandboxError> {
+    pub(super) async fn call(&mut self, tool: Tool) -> Result<Observation, SandboxError> {
         match self.carry_out(tool).await {
             Err(SandboxError::Refused { detail, .. }) => Ok(self.words(&detail)),
             seen => seen,
         }
     }
 
-    async fn carry_out(&mut self, tool: Tool) -> Result<Seen, SandboxError> {
+    async fn carry_out(&mut self, tool: Tool) -> Result<Observation, SandboxError> {
         match tool {
             Tool::Exec(exec) => self.exec(&exec).await,
             Tool::Keys(keys) => self.keys(&keys).await,
@@ -154,11 +158,11 @@ impl Live {
             }
             Tool::Upload(upload) => self.upload(&upload).await,
             Tool::Download(download) => self.download(&download).await,
-            Tool::Submit => Ok(Seen { terminated: true, ..Seen::text("The task is handed in.") }),
+            Tool::Submit => Ok(Observation { terminated: true, ..Observation::text("The task is handed in.") }),
         }
     }
 
-    /// What the live shell exports, as commands; `None` while it is busy.
+    /// Exports of the live shell, as commands; `None` while it is busy.
     pub(super) async fn exports(&mut self) -> Result<Option<String>, SandboxError> {
         if self.shell.occupied() {
             return Ok(None);
@@ -168,10 +172,10 @@ impl Live {
 
     /// Where the shell is.
     pub(super) fn folder(&self) -> String {
-        self.shell.tape().folder().to_owned()
+        self.shell.output_log().folder().to_owned()
     }
 
-    /// What new shells are started with.
+    /// Environment of new shells.
     pub(super) fn env(&self) -> &[(String, String)] {
         &self.env
     }
@@ -186,7 +190,7 @@ impl Live {
         self.sandbox
     }
 
-    async fn exec(&mut self, exec: &Exec) -> Result<Seen, SandboxError> {
+    async fn exec(&mut self, exec: &Exec) -> Result<Observation, SandboxError> {
         if self.shell.occupied() {
             let text =
                 "The command before is still running. Read what it prints, or send keys (<C-c> to interrupt it).";
@@ -197,27 +201,27 @@ impl Live {
         self.outcome(outcome, began).await
     }
 
-    async fn keys(&mut self, keys: &Keys) -> Result<Seen, SandboxError> {
-        let application = self.shell.tape().screen.application_keys();
+    async fn keys(&mut self, keys: &Keys) -> Result<Observation, SandboxError> {
+        let application = self.shell.output_log().screen.application_keys();
         let bytes = super::keys::bytes(&keys.keys, application);
         let began = Instant::now();
         self.shell.keys(&bytes, QUIET, Duration::from_millis(keys.wait_ms)).await?;
         self.after_keys(began).await
     }
 
-    async fn read(&mut self, wait: Duration) -> Result<Seen, SandboxError> {
+    async fn read(&mut self, wait: Duration) -> Result<Observation, SandboxError> {
         let began = Instant::now();
         self.shell.watch(QUIET, wait).await?;
         self.after_keys(began).await
     }
 
     /// The screen, and what became of the command that ran if that is news.
-    async fn after_keys(&mut self, began: Instant) -> Result<Seen, SandboxError> {
-        let exited = self.shell.tape().exited;
+    async fn after_keys(&mut self, began: Instant) -> Result<Observation, SandboxError> {
+        let exited = self.shell.output_log().exited;
         if let Some(exited) = exited {
             return self.outcome(Outcome::Died(exited), began).await;
         }
-        let finished = self.shell.tape().finished.take();
+        let finished = self.shell.output_log().finished.take();
         let words = finished.as_ref().map(|finished| match finished.code {
             Some(code) => format!("[the command ended with exit code {code}]"),
             None => "[the command was interrupted]".to_owned(),
@@ -229,9 +233,9 @@ impl Live {
         Ok(seen)
     }
 
-    async fn outcome(&mut self, outcome: Outcome, began: Instant) -> Result<Seen, SandboxError> {
+    async fn outcome(&mut self, outcome: Outcome, began: Instant) -> Result<Observation, SandboxError> {
         let duration_ms = began.elapsed().as_millis() as u64;
-        let (mut text, omitted_bytes) = self.shell.tape().output.take();
+        let (mut text, omitted_bytes) = self.shell.output_log().output.take();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
@@ -259,34 +263,34 @@ impl Live {
                 let _ = writeln!(text, "[the shell {how}; {now}]");
             }
         }
-        let text = self.told(&text);
+        let text = self.with_notes(&text);
         let (rows, columns) = self.shell.size();
-        let mut tape = self.shell.tape();
-        let view = tape.finished.take().map(|finished| finished.view);
-        let view = view.unwrap_or_else(|| tape.screen.view());
+        let mut output_log = self.shell.output_log();
+        let view = output_log.finished.take().map(|finished| finished.view);
+        let view = view.unwrap_or_else(|| output_log.screen.view());
         let data = json!({
             "exit_code": code,
             "running": matches!(outcome, Outcome::Running | Outcome::NotTaken),
             "duration_ms": duration_ms,
-            "folder": tape.folder(),
+            "folder": output_log.folder(),
             "omitted_bytes": omitted_bytes,
             "screen": view,
-            "recording": tape.recorder.take(rows, columns),
+            "recording": output_log.recorder.take(rows, columns),
         });
-        Ok(Seen { text, data, ..Seen::default() })
+        Ok(Observation { text, data, ..Observation::default() })
     }
 
     /// The screen, under some words.
-    fn screen(&mut self, words: Option<&str>) -> Seen {
+    fn screen(&mut self, words: Option<&str>) -> Observation {
         let (rows, columns) = self.shell.size();
         let (view, data) = {
-            let mut tape = self.shell.tape();
-            let view = tape.screen.view();
+            let mut output_log = self.shell.output_log();
+            let view = output_log.screen.view();
             let data = json!({
-                "running": tape.busy(),
-                "folder": tape.folder(),
+                "running": output_log.busy(),
+                "folder": output_log.folder(),
                 "screen": view,
-                "recording": tape.recorder.take(rows, columns),
+                "recording": output_log.recorder.take(rows, columns),
             });
             (view, data)
         };
@@ -295,10 +299,10 @@ impl Live {
         if let Some(words) = words {
             let _ = write!(text, "{}{words}", if text.is_empty() { "" } else { "\n" });
         }
-        let text = self.told(&text);
+        let text = self.with_notes(&text);
         let mut block = view;
         block["type"] = json!("screen");
-        Seen { text, content: vec![block], data, terminated: false }
+        Observation { text, content: vec![block], data, terminated: false }
     }
 
     /// A new shell where the old one ended; why there is none, where the acting side left nothing to start one with.
@@ -328,7 +332,7 @@ impl Live {
     }
 
     /// Writes a file as who acts, so that nothing can be written that the shell could not write.
-    async fn upload(&mut self, upload: &Upload) -> Result<Seen, SandboxError> {
+    async fn upload(&mut self, upload: &Upload) -> Result<Observation, SandboxError> {
         let bytes = match (&upload.text, &upload.base64) {
             (Some(text), None) => text.clone().into_bytes(),
             (None, Some(base64)) => match STANDARD.decode(base64) {
@@ -348,19 +352,22 @@ impl Live {
             seen.data = json!({"path": upload.path, "bytes": size});
             return Ok(seen);
         }
-        let why = super::scene::told(&output.stderr);
+        let why = super::scene::excerpt(&output.stderr);
         Ok(self.words(&format!("{} was not written: {}", upload.path, why.trim())))
     }
 
     /// Reads a file as who acts.
-    async fn download(&mut self, download: &Download) -> Result<Seen, SandboxError> {
+    async fn download(&mut self, download: &Download) -> Result<Observation, SandboxError> {
         let limit = (DOWNLOAD_BYTES_MAX + 1).to_string();
         let mut command = self.errand(["head", "-c", &limit, "--", &download.path]);
         command.output_bytes_max = Some(2 * DOWNLOAD_BYTES_MAX as u64);
         let output = self.sandbox.exec(&command).await?;
         if !output.success() {
-            let why =
-                if output.exited.timed_out { "it never ends".to_owned() } else { super::scene::told(&output.stderr) };
+            let why = if output.exited.timed_out {
+                "it never ends".to_owned()
+            } else {
+                super::scene::excerpt(&output.stderr)
+            };
             return Ok(self.words(&format!("{} cannot be read: {}", download.path, why.trim())));
         }
         let size = output.stdout.len();
@@ -375,8 +382,8 @@ impl Live {
                 (base64.clone(), json!({"path": download.path, "bytes": size, "base64": base64}))
             }
         };
-        let text = self.told(&text);
-        Ok(Seen { text, data, ..Seen::default() })
+        let text = self.with_notes(&text);
+        Ok(Observation { text, data, ..Observation::default() })
     }
 
     fn errand<const N: usize>(&self, argv: [&str; N]) -> Command {
@@ -385,27 +392,27 @@ impl Live {
         command
     }
 
-    fn words(&mut self, words: &str) -> Seen {
-        let text = self.told(words);
-        Seen { text, data: json!({}), ..Seen::default() }
+    fn words(&mut self, words: &str) -> Observation {
+        let text = self.with_notes(words);
+        Observation { text, data: json!({}), ..Observation::default() }
     }
 
     /// The text, after what was to be told.
-    fn told(&mut self, text: &str) -> String {
-        let mut told = std::mem::take(&mut self.notes);
-        told.push(text.to_owned());
-        told.join("\n")
+    fn with_notes(&mut self, text: &str) -> String {
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.push(text.to_owned());
+        notes.join("\n")
     }
 }
 
-/// What the acting side reads where no shell can be started.
+/// Message to the acting side where no shell can be started.
 fn no_shell(why: &str) -> String {
     format!(
         "no shell can be started: {why}; files can still be uploaded and downloaded as far as programs for it are left"
     )
 }
 
-/// Whether something stands at a path that the acting side chose: one that cannot be followed leads nowhere.
+/// Checks whether there is anything at a path that the acting side chose: one that cannot be followed leads nowhere.
 pub(super) async fn stands(sandbox: &Sandbox, path: &str) -> Result<bool, SandboxError> {
     match sandbox.stat(path).await {
         Err(SandboxError::Refused { .. }) => Ok(false),

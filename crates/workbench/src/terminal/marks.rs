@@ -4,12 +4,12 @@
 
 use std::fmt::Write as _;
 
-/// What every mark begins with.
+/// Prefix of every mark.
 const PREFIX: &[u8] = b"\x1b]5277;";
 /// Longest mark.
 const MARK_BYTES_MAX: usize = 5_000;
 
-/// What a mark says.
+/// Mark in the output of a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mark {
     /// The shell of this process id is about to ask for a command.
@@ -18,9 +18,9 @@ pub(super) enum Mark {
     Begin(String),
     /// A command ended.
     End {
-        /// Which.
+        /// Its nonce.
         nonce: String,
-        /// What it returned.
+        /// Exit code.
         code: i32,
         /// Where the shell is now.
         folder: String,
@@ -30,7 +30,7 @@ pub(super) enum Mark {
 /// A part of the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// What was printed.
+    /// Printed bytes.
     Bytes(Vec<u8>),
     /// A mark between.
     Mark(Mark),
@@ -44,7 +44,7 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
-    /// What the next piece adds.
+    /// Parts that the next piece adds.
     pub(super) fn feed(&mut self, piece: &[u8]) -> Vec<Part> {
         let joined;
         let mut rest: &[u8] = if self.kept.is_empty() {
@@ -91,7 +91,7 @@ impl Scanner {
         parts
     }
 
-    /// What was held back, once nothing follows.
+    /// The held back rest, once nothing follows.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.kept)
     }

@@ -2,7 +2,6 @@
 
 pub mod check;
 mod difference;
-mod doubt;
 mod evidence;
 pub mod folder;
 mod hidden;
@@ -12,27 +11,29 @@ mod keys;
 pub mod live;
 mod marks;
 mod output;
+mod output_log;
 pub mod recording;
-pub(crate) mod room;
+mod removed;
+mod rewards;
 pub mod row;
 pub mod scene;
 mod screen;
 mod script;
 mod secrets;
 mod shell;
-mod tape;
 pub(crate) mod tools;
 mod trust;
+pub(crate) mod workspace;
 
 use async_trait::async_trait;
 use palestra_sandbox::SandboxError;
 use serde_json::{Map, Value, json};
 
-use crate::work::{Brief, Call, Desk, Fault, JudgeError, Judgement, Opening, Room, Upload, Work};
+use crate::work::{Brief, Call, Fault, JudgeError, Judgement, Opening, Upload, Work, Workbench, Workspace};
 use palestra_state::secrets::Secrets;
 use row::Row;
 
-/// What is told of every terminal.
+/// System prompt of every terminal.
 const SYSTEM: &str = "You work in a shell on a Linux machine without network. Run commands with `exec`; the working directory, \
     variables and background jobs are kept from one to the next. For programs that take over the screen use `keys` and `read`. \
     When the task is done, call `submit`.";
@@ -79,8 +80,8 @@ impl Work for Terminal {
         rows.into_iter().map(stored).collect()
     }
 
-    async fn admit(&self, row: &Value, desk: &Desk) -> Result<(), String> {
-        let report = check::check_task(self, row, desk, None).await;
+    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String> {
+        let report = check::check_task(self, row, workbench, None).await;
         if report.faults.is_empty() { Ok(()) } else { Err(report.faults.join("; ")) }
     }
 
@@ -102,9 +103,14 @@ impl Work for Terminal {
         })
     }
 
-    async fn open(&self, row: &Value, opening: &Opening, desk: &Desk) -> Result<Box<dyn Room>, SandboxError> {
+    async fn open(
+        &self,
+        row: &Value,
+        opening: &Opening,
+        workbench: &Workbench,
+    ) -> Result<Box<dyn Workspace>, SandboxError> {
         let row = Row::read(row).map_err(SandboxError::Start)?;
-        Ok(Box::new(room::TerminalRoom::open(row, opening, &self.layers, desk).await?))
+        Ok(Box::new(workspace::TerminalWorkspace::open(row, opening, &self.layers, workbench).await?))
     }
 
     async fn judge(
@@ -112,10 +118,10 @@ impl Work for Terminal {
         row: &Value,
         secrets: Secrets,
         evidence: &Value,
-        desk: &Desk,
+        workbench: &Workbench,
     ) -> Result<Judgement, JudgeError> {
         let row = Row::read(row).map_err(JudgeError::Verifier)?;
-        judge::judge(&row, secrets, evidence, &self.layers, desk).await
+        judge::judge(&row, secrets, evidence, &self.layers, workbench).await
     }
 
     fn verifier(&self) -> &'static str {

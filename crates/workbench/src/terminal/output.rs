@@ -1,4 +1,4 @@
-//! What a command printed, as text: bounded, with its head and its tail, without what steers a terminal.
+//! Output of a command, as text: bounded, with its head and its tail, without what steers a terminal.
 
 /// Bytes of the beginning that are shown.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -16,9 +16,9 @@ pub(super) struct Capture {
 impl Capture {
     /// Adds what was printed.
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
-        let room = HEAD_BYTES_MAX - self.head.len();
-        if room > 0 {
-            let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        let workspace = HEAD_BYTES_MAX - self.head.len();
+        if workspace > 0 {
+            let (first, rest) = bytes.split_at(workspace.min(bytes.len()));
             self.head.extend_from_slice(first);
             bytes = rest;
         }
@@ -139,7 +139,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_steers_a_terminal_is_dropped() {
+    fn control_sequences_are_dropped() {
         for (raw, expected) in [
             (&b"a\r\nb\r\n"[..], "a\nb\n"),
             (b"\x1b[31mred\x1b[0m \x1b]0;title\x07x\x1b(B", "red x"),

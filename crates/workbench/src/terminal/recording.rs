@@ -1,4 +1,4 @@
-//! What a terminal printed, as it printed it, and a file that terminal players play.
+//! Recording of a terminal's output, and a file that terminal players play.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use serde_json::{Value, json};
 
 /// Bytes that the recording of one step keeps; the rest is counted.
 const STEP_BYTES_MAX: usize = 48 * 1024;
-/// What is printed within this time of each other is one event.
+/// Largest distance in time of outputs that make one event.
 const EVENT: Duration = Duration::from_millis(10);
 /// Events that the recording of one step keeps apart; what follows belongs to the last.
 const EVENTS_MAX: usize = 256;
 
-/// What was printed in one step.
+/// Output of one step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     /// Size of the screen.
     pub rows: u16,
     /// Size of the screen.
     pub columns: u16,
-    /// Each a time in milliseconds since the room was opened, and how many of the bytes were there then.
+    /// Each a time in milliseconds since the workspace was opened, and how many of the bytes were there then.
     pub events: Vec<(u64, usize)>,
     /// The bytes in base64.
     pub bytes: String,
-    /// How many more there were.
+    /// Number of omitted bytes.
     pub omitted_bytes: u64,
 }
 
@@ -60,7 +60,7 @@ impl Recorder {
         }
     }
 
-    /// What was printed since the last call.
+    /// Output since the last call.
     pub(super) fn take(&mut self, rows: u16, columns: u16) -> Recording {
         Recording {
             rows,
@@ -72,7 +72,7 @@ impl Recorder {
     }
 }
 
-/// The steps of an episode as asciicast, version 2. `steps` holds [`Seen::data`](crate::work::Seen::data) of each; those without a
+/// The steps of an episode as asciicast, version 2. `steps` holds [`Observation::data`](crate::work::Seen::data) of each; those without a
 /// recording are passed over.
 #[must_use]
 pub fn asciicast<'a>(steps: impl IntoIterator<Item = &'a Value>) -> String {

@@ -15,21 +15,21 @@ use crate::checks::CheckForm;
 pub struct Row {
     /// Its name among those of its area.
     pub name: String,
-    /// What it is about: the folder that it was found in.
+    /// Subject area: the folder that it was found in.
     pub area: String,
-    /// What is asked for.
+    /// Instruction.
     pub instruction: String,
     /// In [0, 1].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub difficulty: Option<f64>,
     /// Where it takes place.
     pub scene: Scene,
-    /// How it is judged.
+    /// Judge.
     pub judge: Judge,
-    /// What solves it.
+    /// Solution.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub solution: Option<Solution>,
-    /// What must not score: scripts by name.
+    /// Cheats that must not score: scripts by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub cheats: BTreeMap<String, String>,
 }
@@ -42,7 +42,7 @@ pub struct Scene {
     pub image: String,
     /// The sandbox profile.
     pub profile: String,
-    /// Who acts; the profile's user where left out.
+    /// Acting user; the profile's user where left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Where the shell starts.
@@ -53,7 +53,7 @@ pub struct Scene {
     /// Patterns of secrets by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, String>,
-    /// What is done once for all sessions, and kept as a layer.
+    /// Steps that are done once for all sessions, and kept as a layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layer: Vec<Step>,
     /// Files that are laid out at the beginning of each session.
@@ -73,25 +73,25 @@ pub struct Scene {
 pub enum Step {
     /// Files are laid out.
     Files {
-        /// Which.
+        /// The files.
         files: Vec<StoredFile>,
-        /// Who owns them.
+        /// Owner of them.
         user: String,
     },
     /// A folder is made where there is none.
     Folder {
         /// Absolute path.
         path: String,
-        /// Who owns it.
+        /// Owner of it.
         user: String,
     },
     /// A script runs.
     Run {
         /// Program and arguments.
         argv: Vec<String>,
-        /// Who it runs as.
+        /// User that it runs as.
         user: String,
-        /// Where.
+        /// The position.
         folder: String,
         /// More environment.
         env: BTreeMap<String, String>,
@@ -102,7 +102,7 @@ pub enum Step {
     Packages {
         /// Their names.
         names: Vec<String>,
-        /// Which kind: `deb` or `python`.
+        /// Kind: `deb` or `python`.
         kind: String,
         /// Where they were asked for.
         place: String,
@@ -115,10 +115,10 @@ pub enum Step {
 pub struct StoredFile {
     /// Where it is put.
     pub path: String,
-    /// What it holds, as text.
+    /// Contents as text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub text: Option<String>,
-    /// What it holds, in base64.
+    /// Contents in base64.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base64: Option<String>,
     /// Permission bits; 0o644 where left out.
@@ -126,7 +126,7 @@ pub struct StoredFile {
     pub mode: Option<u32>,
 }
 
-/// How a task is judged.
+/// Judge of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Judge {
@@ -137,18 +137,18 @@ pub enum Judge {
         /// Hidden files that lie there.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         files: Vec<StoredFile>,
-        /// What is taken from the acting side, absolute.
+        /// Absolute paths of artefacts taken from the acting side.
         artefacts: Vec<String>,
         /// The checks.
         checks: Vec<CheckForm>,
     },
     /// A script of the task judges and writes a reward.
     Script {
-        /// What it is run on.
+        /// Place of judging.
         on: On,
-        /// What lies below `/tests`.
+        /// Files below `/tests`.
         files: Vec<StoredFile>,
-        /// Who it runs as.
+        /// User that it runs as.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         user: Option<String>,
         /// Its environment.
@@ -159,7 +159,7 @@ pub enum Judge {
     },
 }
 
-/// What a script judges.
+/// Subject of a script's judging.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum On {
@@ -176,7 +176,7 @@ pub enum On {
     Place,
 }
 
-/// What solves a task.
+/// Solution of a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Solution {
@@ -208,7 +208,7 @@ impl StoredFile {
         Self { path: path.into(), text, base64, mode: Some(mode) }
     }
 
-    /// What it holds.
+    /// Contents.
     ///
     /// # Errors
     /// In words, when it has no content or two, or its base64 cannot be read.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::wire::User;
-use palestra_sandbox::{Command, Sandbox, SandboxError, Want};
+use palestra_sandbox::{Command, Sandbox, SandboxError, SandboxSpec};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use super::row::{Scene, Step, StoredFile};
 use super::secrets;
 use crate::checks::archive::{Artefact, ArtefactKind, Artefacts};
-use crate::work::Desk;
+use crate::work::Workbench;
 use palestra_state::secrets::Secrets;
 
 /// Most that a layer or the change of a session may hold.
@@ -38,29 +38,34 @@ impl Layers {
     ///
     /// # Errors
     /// When a step fails, with its place and what it printed.
-    pub(super) async fn of(&self, scene: &Scene, want: &Want, desk: &Desk) -> Result<Option<String>, SandboxError> {
+    pub(super) async fn of(
+        &self,
+        scene: &Scene,
+        want: &SandboxSpec,
+        workbench: &Workbench,
+    ) -> Result<Option<String>, SandboxError> {
         if scene.layer.is_empty() {
             return Ok(None);
         }
-        let image = desk.sandboxes.images().resolve(&want.image)?.digest.clone();
+        let image = workbench.sandboxes.images().resolve(&want.image)?.digest.clone();
         let steps = serde_json::to_vec(&scene.layer).map_err(|error| SandboxError::Start(error.to_string()))?;
         let key = format!("{image} {} {}", want.profile, hex::encode(Sha256::digest(steps)));
         let cell = Arc::clone(self.0.lock().entry(key).or_default());
-        let digest = cell.get_or_try_init(|| make(scene, want, desk)).await?;
+        let digest = cell.get_or_try_init(|| make(scene, want, workbench)).await?;
         Ok(Some(digest.clone()))
     }
 }
 
 /// Makes a layer in a sandbox of its own, without network as everywhere.
-async fn make(scene: &Scene, want: &Want, desk: &Desk) -> Result<String, SandboxError> {
-    let sandbox = desk.sandboxes.take(want).await?;
+async fn make(scene: &Scene, want: &SandboxSpec, workbench: &Workbench) -> Result<String, SandboxError> {
+    let sandbox = workbench.sandboxes.take(want).await?;
     let made = async {
         for step in &scene.layer {
             carry_out(step, &sandbox).await?;
         }
         sandbox.kill().await?;
         let (delta, _) = sandbox.delta(DELTA, &[]).await?;
-        keep(desk, delta).await
+        keep(workbench, delta).await
     };
     let made = made.await;
     sandbox.destroy(true).await;
@@ -91,7 +96,7 @@ async fn carry_out(step: &Step, sandbox: &Sandbox) -> Result<(), SandboxError> {
                 None if output.exited.timed_out => format!("took more than {} s", STEP.as_secs()),
                 None => "was killed".to_owned(),
             };
-            Err(SandboxError::Start(format!("{place}: {ended} (there is no network): {}", told(&output.stdout))))
+            Err(SandboxError::Start(format!("{place}: {ended} (there is no network): {}", excerpt(&output.stdout))))
         }
         Step::Packages { names, kind, place } => {
             let mut command = match kind.as_str() {
@@ -107,7 +112,7 @@ async fn carry_out(step: &Step, sandbox: &Sandbox) -> Result<(), SandboxError> {
             let image = &sandbox.image().name;
             Err(SandboxError::Start(format!(
                 "{place}: the image {image} lacks {}, and there is no network to install it",
-                told(&output.stdout).trim().replace('\n', ", ")
+                excerpt(&output.stdout).trim().replace('\n', ", ")
             )))
         }
     }
@@ -214,20 +219,20 @@ pub(super) async fn begin(
     if output.success() {
         return Ok(());
     }
-    Err(SandboxError::Start(format!("the set-up of the task failed: {}", told(&output.stdout))))
+    Err(SandboxError::Start(format!("the set-up of the task failed: {}", excerpt(&output.stdout))))
 }
 
 /// Keeps bytes by digest.
-pub(super) async fn keep(desk: &Desk, bytes: Vec<u8>) -> Result<String, SandboxError> {
-    let blobs = desk.blobs.clone();
+pub(super) async fn keep(workbench: &Workbench, bytes: Vec<u8>) -> Result<String, SandboxError> {
+    let blobs = workbench.blobs.clone();
     let kept = tokio::task::spawn_blocking(move || blobs.put(&bytes)).await;
     let failed = |why: String| SandboxError::Unavailable(format!("evidence cannot be kept: {why}"));
     kept.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
 }
 
 /// Bytes by digest.
-pub(super) async fn kept(desk: &Desk, digest: &str) -> Result<Vec<u8>, SandboxError> {
-    let (blobs, name) = (desk.blobs.clone(), digest.to_owned());
+pub(super) async fn kept(workbench: &Workbench, digest: &str) -> Result<Vec<u8>, SandboxError> {
+    let (blobs, name) = (workbench.blobs.clone(), digest.to_owned());
     let failed = |why: String| SandboxError::Unavailable(format!("{digest} cannot be had: {why}"));
     let found = tokio::task::spawn_blocking(move || blobs.get(&name)).await;
     let found = found.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
@@ -236,7 +241,7 @@ pub(super) async fn kept(desk: &Desk, digest: &str) -> Result<Vec<u8>, SandboxEr
 }
 
 /// The end of what was printed.
-pub(super) fn told(bytes: &[u8]) -> String {
+pub(super) fn excerpt(bytes: &[u8]) -> String {
     let text = super::output::plain(bytes);
     let skipped = text.chars().count().saturating_sub(TOLD_MAX);
     text.chars().skip(skipped).collect()

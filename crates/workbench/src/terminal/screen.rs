@@ -14,7 +14,7 @@ pub(super) const COLUMNS_MIN: u16 = 16;
 pub(super) const COLUMNS_MAX: u16 = 500;
 /// Bytes that wait to be drawn; of more only the end is drawn.
 const WAITING_BYTES_MAX: usize = 512 * 1024;
-/// What is drawn then.
+/// Bytes after which the screen is drawn.
 const DRAWN_BYTES: usize = 64 * 1024;
 
 /// A screen, drawn when somebody looks at it: a flood of output costs no more than its last part.
@@ -48,7 +48,7 @@ impl Screen {
         }
     }
 
-    /// Whether arrow keys are to be sent in the form of applications.
+    /// True if arrow keys are to be sent in the form of applications.
     pub(super) fn application_keys(&mut self) -> bool {
         self.draw();
         self.parser.screen().application_cursor()

@@ -7,53 +7,52 @@ use std::time::Duration;
 
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::watch::Record;
-use palestra_sandbox::wire::{ChangeKind, Entry, EntryKind, FailureCode, User};
-use palestra_sandbox::{Command, Sandbox, SandboxError, Want};
+use palestra_sandbox::wire::{ChangeKind, Entry, EntryKind, User};
+use palestra_sandbox::{Command, Sandbox, SandboxError, SandboxSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::difference::{self, Compared};
-use super::doubt;
 use super::evidence::{backend, gather};
+use super::removed;
+use super::rewards;
 use super::row::{Judge, On, Row, Scene, StoredFile};
-use super::scene::{DELTA, Layers, begin, kept, make_folder, told, user_of};
-use super::trust::{self, Known};
+use super::scene::{DELTA, Layers, begin, excerpt, kept, make_folder, user_of};
+use super::trust::{self, TrustFacts};
 use crate::checks::Artefacts;
-use crate::work::{Check, Desk, From, JudgeError, Judgement};
-use palestra_state::json;
+use crate::work::{Check, From, JudgeError, Judgement, Workbench};
 use palestra_state::secrets::Secrets;
 
-/// Bytes of a reward file.
-const REWARD_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes of what the script prints that are kept.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
-/// What a script found.
+
+/// Result of a script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Found {
+pub(super) struct ScriptResult {
     /// Rewards by name, each in [0, 1].
     rewards: BTreeMap<String, f64>,
     /// The end of what it printed.
     printed: String,
-    /// Whether it left processes that could have written after it.
+    /// True if it left processes that could have written after it.
     lingered: bool,
-    /// Whether it left two files with rewards, of which the lower counts.
+    /// True if it left two files with rewards, of which the lower counts.
     #[serde(default)]
     twice: bool,
-    /// What was seen of it.
+    /// Its record.
     #[serde(skip)]
     record: Record,
 }
 
-/// How the script is run.
+/// Way to run the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    /// What it loads is seen.
-    Watched,
-    /// Nobody looks.
-    Away,
+pub(super) enum Tracing {
+    /// With a record of the files that it loads.
+    On,
+    /// Without a record.
+    Off,
 }
 
-/// Why there is no reward.
+/// Reason why there is no reward.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The script crashed, or wrote no reward, or an impossible one.
@@ -71,13 +70,13 @@ impl std::convert::From<SandboxError> for Failure {
 }
 
 /// Lays out the tests and runs them where everything else is in place.
-pub(super) async fn run(row: &Row, sandbox: &Sandbox, look: Look) -> Result<Found, Failure> {
+pub(super) async fn run(row: &Row, sandbox: &Sandbox, tracing: Tracing) -> Result<ScriptResult, Failure> {
     let Judge::Script { on, files, user, env, timeout_ms } = &row.judge else {
         return Err(Failure::Script("the task has no script that judges: add one".to_owned()));
     };
     let scene = match on {
         On::Artefacts { scene, .. } => scene,
-        On::Delta | On::Place => &row.scene,
+        On::Delta | On::JudgeSandbox => &row.scene,
     };
     let owner = sandbox.profile().user.value;
     // Tests that are in the judge's own image stay there.
@@ -92,11 +91,11 @@ pub(super) async fn run(row: &Row, sandbox: &Sandbox, look: Look) -> Result<Foun
     }
     let user = user_of(sandbox, user.as_deref().or(scene.user.as_deref())).await?;
     let mut command = Command::new(["bash", "-c", "/tests/test.sh"]).folder(&scene.folder).user(user);
-    command.env = environment(scene, env, look);
+    command.env = environment(scene, env, tracing);
     command.wall = Some(Duration::from_millis(*timeout_ms));
     command.output_bytes_max = Some(OUTPUT_BYTES_MAX);
     command.merge = true;
-    command.watch = look == Look::Watched;
+    command.watch = tracing == Tracing::On;
     let output = sandbox.exec(&command).await?;
     sandbox.freeze().await?;
     let lingered = match output.record.closing.as_ref().filter(|closing| closing.blind.is_none()) {
@@ -105,15 +104,15 @@ pub(super) async fn run(row: &Row, sandbox: &Sandbox, look: Look) -> Result<Foun
         None => sandbox.stats().await?.processes > 0,
     };
     sandbox.kill().await?;
-    let printed = told(&output.stdout);
+    let printed = excerpt(&output.stdout);
     if output.exited.timed_out {
         return Err(Failure::Timeout(format!("the tests took more than {timeout_ms} ms: {printed}")));
     }
-    let (rewards, twice) = reward(sandbox).await?.map_err(|why| {
+    let (rewards, twice) = rewards::read(sandbox).await?.map_err(|why| {
         let ended = output.exited.code.map_or_else(|| "were killed".to_owned(), |code| format!("returned {code}"));
         Failure::Script(format!("{why}; the tests {ended}: {printed}"))
     })?;
-    Ok(Found { rewards, printed, lingered, twice, record: output.record })
+    Ok(ScriptResult { rewards, printed, lingered, twice, record: output.record })
 }
 
 /// Removes what stands where the judge puts its own.
@@ -139,77 +138,14 @@ fn content(file: &StoredFile) -> Result<Vec<u8>, Failure> {
     file.bytes().map_err(|why| Failure::Script(format!("{}: {why}", file.path)))
 }
 
-fn environment(scene: &Scene, env: &BTreeMap<String, String>, look: Look) -> Vec<(String, String)> {
+fn environment(scene: &Scene, env: &BTreeMap<String, String>, tracing: Tracing) -> Vec<(String, String)> {
     let mut merged = scene.env.clone();
-    if look == Look::Watched {
+    if tracing == Tracing::On {
         // Compiled modules that the tests leave would be loaded after programs of the acting side could have changed them.
         merged.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
     }
     merged.extend(env.clone());
     merged.into_iter().collect()
-}
-
-/// The rewards, as the script left them, and whether there are two files of them: then the lower score counts.
-async fn reward(sandbox: &Sandbox) -> Result<Result<(BTreeMap<String, f64>, bool), String>, Failure> {
-    let mut found: Option<BTreeMap<String, f64>> = None;
-    for (name, read) in [("reward.json", from_json as fn(&str) -> _), ("reward.txt", from_text)] {
-        let path = format!("/logs/verifier/{name}");
-        let bytes = match sandbox.read(&path, REWARD_BYTES_MAX).await {
-            Ok(bytes) => bytes,
-            Err(error) if error.is(FailureCode::NotFound) => continue,
-            Err(error @ SandboxError::Refused { .. }) => {
-                let refused = format!("{path}: {error}");
-                return Ok(found.map(|rewards| (rewards, true)).ok_or(refused));
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let read = read(&String::from_utf8_lossy(&bytes)).map_err(|why| format!("{path}: {why}"));
-        found = match (found, read) {
-            (None, Ok(rewards)) => Some(rewards),
-            (None, Err(why)) => return Ok(Err(why)),
-            (Some(first), second) => return Ok(Ok((lower(first, second.ok()), true))),
-        };
-    }
-    let none = "the script that judges must write /logs/verifier/reward.json or reward.txt";
-    Ok(found.map(|rewards| (rewards, false)).ok_or_else(|| none.to_owned()))
-}
-
-/// The rewards with the lower score; the first where the second cannot be read.
-fn lower(first: BTreeMap<String, f64>, second: Option<BTreeMap<String, f64>>) -> BTreeMap<String, f64> {
-    let score = |rewards: &BTreeMap<String, f64>| {
-        let mean = || rewards.values().sum::<f64>() / rewards.len() as f64;
-        rewards.get("reward").copied().unwrap_or_else(mean)
-    };
-    match second {
-        Some(second) if score(&second) < score(&first) => second,
-        _ => first,
-    }
-}
-
-fn from_json(text: &str) -> Result<BTreeMap<String, f64>, String> {
-    let value = json::read(text).map_err(|error| format!("the reward must be JSON: {error}"))?;
-    let rewards = match value {
-        Value::Object(rewards) => rewards.into_iter().collect(),
-        other => BTreeMap::from([("reward".to_owned(), other)]),
-    };
-    if rewards.is_empty() {
-        return Err("reward.json must name a reward".to_owned());
-    }
-    let number = |(name, value): (String, Value)| {
-        let number = value.as_f64().ok_or_else(|| format!("{name} must be a number, not {value}"))?;
-        Ok((name.clone(), within(&name, number)?))
-    };
-    rewards.into_iter().map(number).collect()
-}
-
-fn from_text(text: &str) -> Result<BTreeMap<String, f64>, String> {
-    let number =
-        text.trim().parse().map_err(|_| format!("{:?} must be a number", text.chars().take(40).collect::<String>()))?;
-    Ok(BTreeMap::from([("reward".to_owned(), within("reward", number)?)]))
-}
-
-fn within(name: &str, number: f64) -> Result<f64, String> {
-    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(format!("{name} must be from 0 to 1, not {number}")) }
 }
 
 /// Judges evidence in a fresh sandbox.
@@ -218,14 +154,14 @@ pub(super) async fn judge(
     secrets: Secrets,
     evidence: &Value,
     layers: &Layers,
-    desk: &Desk,
+    workbench: &Workbench,
 ) -> Result<Judgement, JudgeError> {
     let Judge::Script { on, .. } = &row.judge else {
         return Err(JudgeError::Verifier("the task has no script that judges: add one".to_owned()));
     };
-    let backend = backend(evidence, desk);
+    let backend = backend(evidence, workbench);
     match on {
-        On::Place => in_place(evidence),
+        On::JudgeSandbox => in_place(evidence),
         On::Delta => {
             let Some(delta) = evidence["delta"].as_str() else {
                 let why = evidence["too_large"].as_str().unwrap_or("more bytes than allowed");
@@ -235,9 +171,9 @@ pub(super) async fn judge(
                 let check = Check { name: "reward".to_owned(), weight: 1.0, score: 0.0, evidence: why };
                 return Ok(Judgement { checks: vec![check], trainable: true, from: From::FreshDelta });
             };
-            let delta = kept(desk, delta).await.map_err(JudgeError::from)?;
+            let delta = kept(workbench, delta).await.map_err(JudgeError::from)?;
             let layer = match evidence["layer"].as_str() {
-                Some(digest) => kept(desk, digest).await.ok(),
+                Some(digest) => kept(workbench, digest).await.ok(),
                 None => None,
             };
             let delta = Arc::new(delta);
@@ -246,48 +182,48 @@ pub(super) async fn judge(
             let compared =
                 compared.map_err(|error| JudgeError::Infra(error.to_string()))?.map_err(JudgeError::Infra)?;
             let placed = evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let want = Want { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
-            let judged = on_change(row, &want, &delta, Look::Watched, desk).await;
-            let (mut found, altered) = judged.map_err(judge_error)?;
-            let taken = altered.taken(&compared);
+            let want = SandboxSpec { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
+            let judged = on_change(row, &want, &delta, Tracing::On, workbench).await;
+            let (mut found, replaced_files) = judged.map_err(judge_error)?;
+            let taken = replaced_files.taken(&compared);
             let mut doubts: Vec<String> =
                 taken.iter().map(String::as_str).chain(placed).map(|path| format!("{path} was changed")).collect();
             let record = std::mem::take(&mut found.record);
-            doubts.extend(trust::doubts(&known(row, compared, altered), &record));
+            doubts.extend(trust::doubts(&known(row, compared, replaced_files), &record));
             if is_tracing(&record) {
-                (found, _) = on_change(row, &want, &delta, Look::Away, desk).await.map_err(judge_error)?;
+                (found, _) = on_change(row, &want, &delta, Tracing::Off, workbench).await.map_err(judge_error)?;
             }
             Ok(watched(&found, &doubts, From::FreshDelta, &record))
         }
         On::Artefacts { scene, .. } => {
             let mut artefacts = Artefacts::default();
-            gather(evidence, desk, &mut artefacts).await?;
-            let want = Want { backend, image: scene.image.clone(), profile: scene.profile.clone() };
-            let layer = layers.of(scene, &want, desk).await.map_err(JudgeError::from)?;
+            gather(evidence, workbench, &mut artefacts).await?;
+            let want = SandboxSpec { backend, image: scene.image.clone(), profile: scene.profile.clone() };
+            let layer = layers.of(scene, &want, workbench).await.map_err(JudgeError::from)?;
             let layer = match layer {
-                Some(digest) => Some(kept(desk, &digest).await.map_err(JudgeError::from)?),
+                Some(digest) => Some(kept(workbench, &digest).await.map_err(JudgeError::from)?),
                 None => None,
             };
-            let place = Place { row, scene, want, layer, artefacts, secrets, desk };
-            let (mut found, altered) = place.run(Look::Watched).await.map_err(judge_error)?;
-            let known = place.known(altered).map_err(JudgeError::Infra)?;
+            let place = JudgeSandbox { row, scene, want, layer, artefacts, secrets, workbench };
+            let (mut found, replaced_files) = place.run(Tracing::On).await.map_err(judge_error)?;
+            let known = place.known(replaced_files).map_err(JudgeError::Infra)?;
             let record = std::mem::take(&mut found.record);
             let doubts = trust::doubts(&known, &record);
             if is_tracing(&record) {
-                (found, _) = place.run(Look::Away).await.map_err(judge_error)?;
+                (found, _) = place.run(Tracing::Off).await.map_err(judge_error)?;
             }
             Ok(watched(&found, &doubts, From::Fresh, &record))
         }
     }
 }
 
-/// Whether the tests trace processes themselves. Nobody can trace what is traced already, and a watcher decides no score.
+/// True if the tests trace processes themselves. Nobody can trace what is traced already, and a watcher decides no score.
 fn is_tracing(record: &Record) -> bool {
     record.closing.as_ref().is_some_and(|closing| closing.refused > 0)
 }
 
 /// The judgement of tests that were watched.
-fn watched(found: &Found, doubts: &[String], from: From, record: &Record) -> Judgement {
+fn watched(found: &ScriptResult, doubts: &[String], from: From, record: &Record) -> Judgement {
     let mut judged = judgement(found, doubts, from);
     if let Some(why) = trust::unseen(record) {
         judged.trainable = false;
@@ -297,29 +233,29 @@ fn watched(found: &Found, doubts: &[String], from: From, record: &Record) -> Jud
 }
 
 /// A fresh sandbox in which artefacts are judged.
-struct Place<'a> {
+struct JudgeSandbox<'a> {
     row: &'a Row,
     scene: &'a Scene,
-    want: Want,
-    /// What its set-up made.
+    want: SandboxSpec,
+    /// Layer that its set-up made.
     layer: Option<Vec<u8>>,
     artefacts: Artefacts,
     secrets: Secrets,
-    desk: &'a Desk,
+    workbench: &'a Workbench,
 }
 
-impl Place<'_> {
+impl JudgeSandbox<'_> {
     /// Lays the artefacts out and runs the tests.
-    async fn run(&self, look: Look) -> Result<(Found, Altered), Failure> {
-        let sandbox = self.desk.sandboxes.take(&self.want).await?;
+    async fn run(&self, tracing: Tracing) -> Result<(ScriptResult, ReplacedFiles), Failure> {
+        let sandbox = self.workbench.sandboxes.take(&self.want).await?;
         let found = async {
             begin(&sandbox, self.scene, self.layer.as_deref(), self.secrets).await?;
             let user: User = user_of(&sandbox, self.scene.user.as_deref()).await?;
             let entries_max = self.artefacts.iter().count() as u64 + 64;
             let bounds = Bounds { bytes_max: self.artefacts.bytes() + 1, entries_max };
             sandbox.unpack("/", Some(user), &self.archive().map_err(Failure::Script)?, bounds).await?;
-            let altered = Altered::of(self.scene, &sandbox).await?;
-            Ok((run(self.row, &sandbox, look).await?, altered))
+            let replaced_files = ReplacedFiles::of(self.scene, &sandbox).await?;
+            Ok((run(self.row, &sandbox, tracing).await?, replaced_files))
         };
         let found = found.await;
         sandbox.destroy(true).await;
@@ -330,8 +266,8 @@ impl Place<'_> {
         self.artefacts.pack().map_err(|error| error.to_string())
     }
 
-    /// What is known before the tests run: all artefacts are the acting side's.
-    fn known(&self, altered: Altered) -> Result<Known, String> {
+    /// Facts known before the tests run: all artefacts are the acting side's.
+    fn known(&self, replaced_files: ReplacedFiles) -> Result<TrustFacts, String> {
         let mut compared = difference::compare(self.layer.as_deref(), &self.archive()?)?;
         // What was not taken along is as the set-up made it.
         compared.removed.clear();
@@ -341,43 +277,43 @@ impl Place<'_> {
             compared.same.extend(laid.into_iter().filter(|path| !compared.changed.contains(path)));
             texts = difference::texts(layer, "/tests")?;
         }
-        let mut known = known(self.row, compared, altered);
+        let mut known = known(self.row, compared, replaced_files);
         texts.append(&mut known.texts);
         known.texts = texts;
         Ok(known)
     }
 }
 
-/// What stands in place of the image's own.
+/// Files that replace the image's own.
 #[derive(Debug, Default)]
-struct Altered {
+struct ReplacedFiles {
     /// Files of other content or permissions, and folders that are.
     replaced: BTreeMap<String, Option<Entry>>,
-    /// Where programs are looked for.
+    /// Search path of programs.
     search: Vec<String>,
 }
 
-impl Altered {
+impl ReplacedFiles {
     /// Looks at a sandbox in which everything but the tests is in place.
     async fn of(scene: &Scene, sandbox: &Sandbox) -> Result<Self, Failure> {
         let changes = sandbox.changes(DELTA.entries_max).await?;
         let replaced = changes.into_iter().filter(|change| change.change == ChangeKind::Modified);
         let replaced = replaced.map(|change| (change.path, change.entry)).collect();
         let image = sandbox.image().env.iter().filter(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
-        let search = doubt::search(scene.env.get("PATH").map(String::as_str).into_iter().chain(image));
+        let search = removed::search(scene.env.get("PATH").map(String::as_str).into_iter().chain(image));
         Ok(Self { replaced, search })
     }
 
     /// Paths that the acting side took away from whoever judges.
     fn taken(&self, compared: &Compared) -> Vec<String> {
-        let removed = compared.removed.iter().filter(|path| doubt::is_due(path, &self.search));
-        let shut = self.shut(compared).filter(|path| doubt::is_due(path, &self.search));
+        let removed = compared.removed.iter().filter(|path| removed::is_due(path, &self.search));
+        let shut = self.shut(compared).filter(|path| removed::is_due(path, &self.search));
         let files = self.replaced.iter().filter(|(path, entry)| {
             let taken = entry.as_ref().is_some_and(|entry| match entry.kind {
-                EntryKind::File => doubt::is_taken(path, Some(0o100_000 | entry.mode), &self.search),
+                EntryKind::File => removed::is_taken(path, Some(0o100_000 | entry.mode), &self.search),
                 EntryKind::Folder => false,
                 // What it leads to is not seen by its path.
-                EntryKind::Link | EntryKind::Other => doubt::is_due(path, &self.search),
+                EntryKind::Link | EntryKind::Other => removed::is_due(path, &self.search),
             });
             compared.changed.contains(*path) && taken
         });
@@ -394,20 +330,26 @@ impl Altered {
 }
 
 /// Runs the tests in a fresh sandbox with all that the acting side changed; with what stands in place of the image's own.
-async fn on_change(row: &Row, want: &Want, delta: &[u8], look: Look, desk: &Desk) -> Result<(Found, Altered), Failure> {
-    let sandbox = desk.sandboxes.take(want).await?;
+async fn on_change(
+    row: &Row,
+    want: &SandboxSpec,
+    delta: &[u8],
+    tracing: Tracing,
+    workbench: &Workbench,
+) -> Result<(ScriptResult, ReplacedFiles), Failure> {
+    let sandbox = workbench.sandboxes.take(want).await?;
     let found = async {
         sandbox.apply(delta).await?;
-        let altered = Altered::of(&row.scene, &sandbox).await?;
-        Ok((run(row, &sandbox, look).await?, altered))
+        let replaced_files = ReplacedFiles::of(&row.scene, &sandbox).await?;
+        Ok((run(row, &sandbox, tracing).await?, replaced_files))
     };
     let found = found.await;
     sandbox.destroy(true).await;
     found
 }
 
-/// What is known before the tests run.
-fn known(row: &Row, compared: Compared, altered: Altered) -> Known {
+/// Facts known before the tests run.
+fn known(row: &Row, compared: Compared, replaced_files: ReplacedFiles) -> TrustFacts {
     let files = match &row.judge {
         Judge::Script { files, .. } => files.as_slice(),
         Judge::Checks { .. } => &[],
@@ -416,10 +358,10 @@ fn known(row: &Row, compared: Compared, altered: Altered) -> Known {
         let bytes = file.bytes().unwrap_or_default();
         (file.path.clone(), String::from_utf8_lossy(&bytes).into_owned())
     };
-    Known {
-        shut: altered.shut(&compared).cloned().collect(),
-        replaced: altered.replaced.into_keys().filter(|path| compared.changed.contains(path)).collect(),
-        search: altered.search,
+    TrustFacts {
+        shut: replaced_files.shut(&compared).cloned().collect(),
+        replaced: replaced_files.replaced.into_keys().filter(|path| compared.changed.contains(path)).collect(),
+        search: replaced_files.search,
         removed: compared.removed,
         changed: compared.changed,
         layered: compared.same,
@@ -436,7 +378,7 @@ fn in_place(evidence: &Value) -> Result<Judgement, JudgeError> {
     if let Some(why) = evidence["late"].as_str() {
         return Err(JudgeError::Timeout(why.to_owned()));
     }
-    let found = Found::deserialize(&evidence["in_place"]);
+    let found = ScriptResult::deserialize(&evidence["in_place"]);
     let found = found.map_err(|error| {
         JudgeError::Unavailable(format!("the evidence cannot be read, check the folder of blobs: {error}"))
     })?;
@@ -446,7 +388,7 @@ fn in_place(evidence: &Value) -> Result<Judgement, JudgeError> {
 /// The reward called `reward` is the score; where there is none, the mean of all. A score above 0 that the acting side may have
 /// given itself is not trainable. A score of 0 is: whoever failed must not be able to hide it by what costs trust, a second reward
 /// among that.
-fn judgement(found: &Found, doubts: &[String], from: From) -> Judgement {
+fn judgement(found: &ScriptResult, doubts: &[String], from: From) -> Judgement {
     let named = |(name, score): (&String, &f64)| {
         let evidence = format!("the tests gave {score}; they printed: {}", found.printed);
         Check { name: name.clone(), weight: 1.0, score: *score, evidence }
@@ -483,61 +425,48 @@ fn judge_error(failure: Failure) -> JudgeError {
 
 #[cfg(test)]
 mod tests {
+    use super::rewards::{from_json, lower};
     use super::*;
-
-    #[test]
-    fn impossible_rewards_are_refused() {
-        assert_eq!(from_text(" 0.5\n"), Ok(BTreeMap::from([("reward".to_owned(), 0.5)])));
-        for wrong in ["", "NaN", "inf", "1.5", "-0.1", "one", "1 2"] {
-            assert!(from_text(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(from_json("{\"a\": 1, \"b\": 0.25}").expect("rewards").len(), 2);
-        assert_eq!(from_json("1"), Ok(BTreeMap::from([("reward".to_owned(), 1.0)])));
-        for wrong in [
-            "",
-            "{}",
-            "{\"a\": 0, \"a\": 1}",
-            "NaN",
-            "{\"a\": NaN}",
-            "{\"a\": \"1\"}",
-            "{\"a\": true}",
-            "{\"a\": 1e999}",
-            "{\"a\": 2}",
-            "[1]",
-        ] {
-            assert!(from_json(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn of_two_rewards_the_lower_counts_which_is_trusted_only_where_it_is_0() {
         let rewards = |text: &str| from_json(text).expect("rewards");
         for (first, second) in [("1", "0"), ("0", "1"), ("{\"a\": 1, \"b\": 1}", "0"), ("{\"a\": 0, \"b\": 0}", "1")] {
             let rewards = lower(rewards(first), Some(rewards(second)));
-            let found =
-                Found { rewards, printed: String::new(), lingered: false, twice: true, record: Record::default() };
+            let found = ScriptResult {
+                rewards,
+                printed: String::new(),
+                lingered: false,
+                twice: true,
+                record: Record::default(),
+            };
             let judged = judgement(&found, &[], From::FreshDelta);
             assert_eq!((judged.checks[0].score, judged.trainable), (0.0, true), "{first} and {second}");
         }
         for (first, second) in [("1", "1"), ("0.5", "1"), ("{\"a\": 1, \"b\": 0}", "1")] {
             let rewards = lower(rewards(first), Some(rewards(second)));
-            let found =
-                Found { rewards, printed: String::new(), lingered: false, twice: true, record: Record::default() };
+            let found = ScriptResult {
+                rewards,
+                printed: String::new(),
+                lingered: false,
+                twice: true,
+                record: Record::default(),
+            };
             assert!(!judgement(&found, &[], From::FreshDelta).trainable, "{first} and {second}");
         }
         assert_eq!(lower(rewards("1"), None), rewards("1"));
     }
 
     #[test]
-    fn what_the_build_before_found_in_place_can_be_read() {
+    fn results_stored_by_an_earlier_build_can_be_read() {
         let stored = serde_json::json!({"rewards": {"reward": 1.0}, "printed": "x", "lingered": false});
-        let found = Found::deserialize(&stored).expect("found");
+        let found = ScriptResult::deserialize(&stored).expect("found");
         assert_eq!(judgement(&found, &[], From::InPlace).checks[0].score, 1.0);
     }
 
     #[test]
     fn the_score_is_the_reward_of_that_name_or_the_mean() {
-        let found = |rewards: &str, lingered| Found {
+        let found = |rewards: &str, lingered| ScriptResult {
             rewards: from_json(rewards).expect("rewards"),
             printed: String::new(),
             lingered,
@@ -555,7 +484,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_not_hidden_by_what_costs_trust() {
-        let found = Found {
+        let found = ScriptResult {
             rewards: from_json("0").expect("rewards"),
             printed: String::new(),
             lingered: true,

@@ -1,4 +1,4 @@
-//! Secrets of an episode: drawn from its key, so that its room and its judge agree on them, and nobody finds them by a seed.
+//! Secrets of an episode: drawn from its key, so that its workspace and its judge agree on them, and nobody finds them by a seed.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const CUT_LEAST: usize = 4;
 /// The largest seed: what JSON carries exactly.
 const SEED_MAX: u64 = (1 << 53) - 1;
 
-/// What is wrong with a pattern, if anything.
+/// Fault of a pattern.
 pub(super) fn fault(name: &str, pattern: &str) -> Option<String> {
     let sane = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     if name.is_empty() || !sane || name.as_bytes()[0].is_ascii_digit() {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_check_holds_no_secret() {
+    fn descriptions_of_checks_hold_no_secret() {
         let secrets = BTreeMap::from([("flag".to_owned(), "flag{3ef41ccd}".to_owned())]);
         for (told, expected) in [
             (r#"line 1 is "x" instead of "flag{3ef41ccd}""#, r#"line 1 is "x" instead of "${flag}""#),

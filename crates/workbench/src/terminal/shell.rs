@@ -1,4 +1,4 @@
-//! A shell on a terminal that lives as long as its room: it keeps its folder, variables and background jobs from one command to the
+//! A shell on a terminal that lives as long as its workspace: it keeps its folder, variables and background jobs from one command to the
 //! next.
 
 use std::collections::hash_map::RandomState;
@@ -15,39 +15,39 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::marks::{PROMPT, typed};
-use super::tape::Tape;
+use super::output_log::OutputLog;
 
 /// Rows of a new terminal.
 pub(super) const ROWS: u16 = 24;
 /// Columns of a new terminal.
 pub(super) const COLUMNS: u16 = 80;
-/// How long a shell that stands at its prompt may take to begin a command.
+/// Time that a shell that stands at its prompt may take to begin a command.
 const BEGIN_MAX: Duration = Duration::from_secs(10);
-/// How long a new shell may take to stand at its prompt.
+/// Time that a new shell may take to stand at its prompt.
 const START_MAX: Duration = Duration::from_secs(20);
 
 /// The number of the signal that nothing survives.
 const SIGKILL: i32 = 9;
-/// How long a shell that is killed may take to be gone.
+/// Time that a shell that is killed may take to be gone.
 const KILL_MAX: Duration = Duration::from_secs(10);
 
-/// What types on a terminal.
+/// Input of a terminal.
 #[async_trait]
-pub(super) trait Keyboard: Send + Sync {
+pub(super) trait TerminalInput: Send + Sync {
     async fn type_bytes(&self, keys: &[u8]) -> Result<(), SandboxError>;
     async fn resize(&self, rows: u16, columns: u16) -> Result<(), SandboxError>;
     /// Kills the shell; whatever runs in front of it is hung up.
     async fn kill(&self) -> Result<(), SandboxError>;
 }
 
-/// What a terminal prints.
+/// Output of a terminal.
 #[async_trait]
-pub(super) trait Print: Send {
+pub(super) trait TerminalOutput: Send {
     async fn next(&mut self) -> Result<PtyPiece, SandboxError>;
 }
 
 #[async_trait]
-impl Keyboard for Keys {
+impl TerminalInput for Keys {
     async fn type_bytes(&self, keys: &[u8]) -> Result<(), SandboxError> {
         Self::type_bytes(self, keys).await
     }
@@ -62,7 +62,7 @@ impl Keyboard for Keys {
 }
 
 #[async_trait]
-impl Print for Printer {
+impl TerminalOutput for Printer {
     async fn next(&mut self) -> Result<PtyPiece, SandboxError> {
         Self::next(self).await
     }
@@ -72,7 +72,7 @@ impl Print for Printer {
 struct Nobody;
 
 #[async_trait]
-impl Keyboard for Nobody {
+impl TerminalInput for Nobody {
     async fn type_bytes(&self, _keys: &[u8]) -> Result<(), SandboxError> {
         Ok(())
     }
@@ -87,13 +87,13 @@ impl Keyboard for Nobody {
 }
 
 #[async_trait]
-impl Print for Nobody {
+impl TerminalOutput for Nobody {
     async fn next(&mut self) -> Result<PtyPiece, SandboxError> {
         Ok(PtyPiece::Exited(Exited::default()))
     }
 }
 
-/// What became of a command.
+/// Outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It ended and returned this.
@@ -110,10 +110,10 @@ pub(super) enum Outcome {
 
 /// A live shell.
 pub(super) struct Shell {
-    keyboard: Box<dyn Keyboard>,
-    tape: Arc<Mutex<Tape>>,
+    keyboard: Box<dyn TerminalInput>,
+    output_log: Arc<Mutex<OutputLog>>,
     changed: watch::Receiver<()>,
-    /// Whether keys were typed since the last command, so that another program may read the terminal.
+    /// True if keys were typed since the last command, so that another program may read the terminal.
     keyed: bool,
     size: (u16, u16),
     _reader: JoinSet<()>,
@@ -148,7 +148,7 @@ impl Shell {
     /// A terminal without a shell, as one whose shell was killed.
     pub(super) fn without(folder: &str, size: (u16, u16), began: Instant) -> Self {
         let shell = Self::on(Box::new(Nobody), Box::new(Nobody), folder, size, began);
-        shell.tape().end(Exited::default());
+        shell.output_log().end(Exited::default());
         shell
     }
 
@@ -160,28 +160,28 @@ impl Shell {
             other => return Err(SandboxError::Start(format!("the shell does not answer: {other:?}"))),
         }
         let (rows, columns) = self.size;
-        self.tape().clear(rows, columns);
+        self.output_log().clear(rows, columns);
         Ok(())
     }
 
     /// On a terminal where a shell runs already.
     pub(super) fn on(
-        keyboard: Box<dyn Keyboard>,
-        printer: Box<dyn Print>,
+        keyboard: Box<dyn TerminalInput>,
+        printer: Box<dyn TerminalOutput>,
         folder: &str,
         size: (u16, u16),
         began: Instant,
     ) -> Self {
-        let tape = Arc::new(Mutex::new(Tape::new(size.0, size.1, folder, began)));
+        let output_log = Arc::new(Mutex::new(OutputLog::new(size.0, size.1, folder, began)));
         let (sender, changed) = watch::channel(());
         let mut reader = JoinSet::new();
-        reader.spawn(read(printer, Arc::clone(&tape), sender));
-        Self { keyboard, tape, changed, keyed: false, size, _reader: reader }
+        reader.spawn(read(printer, Arc::clone(&output_log), sender));
+        Self { keyboard, output_log, changed, keyed: false, size, _reader: reader }
     }
 
-    /// What was printed.
-    pub(super) fn tape(&self) -> MutexGuard<'_, Tape> {
-        self.tape.lock()
+    /// The output.
+    pub(super) fn output_log(&self) -> MutexGuard<'_, OutputLog> {
+        self.output_log.lock()
     }
 
     /// Rows and columns.
@@ -189,25 +189,25 @@ impl Shell {
         self.size
     }
 
-    /// Whether a command runs that nothing was typed to since.
+    /// True if a command runs that nothing was typed to since.
     pub(super) fn occupied(&self) -> bool {
-        !self.keyed && self.tape().busy()
+        !self.keyed && self.output_log().busy()
     }
 
     /// Carries out a command; waits for its end at most `wait`.
     pub(super) async fn run(&mut self, command: &str, wait: Duration) -> Result<Outcome, SandboxError> {
-        let exited = self.tape().exited;
+        let exited = self.output_log().exited;
         if let Some(exited) = exited {
             return Ok(Outcome::Died(exited));
         }
         let nonce = format!("{:016x}", RandomState::new().build_hasher().finish());
-        self.tape().typed(&nonce, command);
+        self.output_log().typed(&nonce, command);
         self.keyed = false;
         self.keyboard.type_bytes(&typed(command, &nonce)).await?;
         let deadline = Instant::now() + wait;
-        let begun = self.until(Instant::now() + BEGIN_MAX, |tape| !tape.waits()).await?;
+        let begun = self.until(Instant::now() + BEGIN_MAX, |output_log| !output_log.waits()).await?;
         if !begun {
-            self.tape().release();
+            self.output_log().release();
             // Whatever reads the terminal, a later command may be tried.
             self.keyed = true;
             return Ok(Outcome::NotTaken);
@@ -217,9 +217,9 @@ impl Shell {
 
     /// Waits for the end of the command that runs, until `deadline`.
     pub(super) async fn ended(&mut self, deadline: Instant) -> Result<Outcome, SandboxError> {
-        self.until(deadline, |tape| !tape.busy()).await?;
-        let tape = self.tape();
-        Ok(match (tape.exited, &tape.finished) {
+        self.until(deadline, |output_log| !output_log.busy()).await?;
+        let output_log = self.output_log();
+        Ok(match (output_log.exited, &output_log.finished) {
             (Some(exited), None) => Outcome::Died(exited),
             (_, Some(finished)) => finished.code.map_or(Outcome::Interrupted, Outcome::Ended),
             (None, None) => Outcome::Running,
@@ -228,23 +228,23 @@ impl Shell {
 
     /// Carries out a command that nobody is shown; what it printed, unless that was too much or it did not end in time.
     pub(super) async fn quietly(&mut self, command: &str, wait: Duration) -> Result<Option<String>, SandboxError> {
-        self.tape().hide(true);
+        self.output_log().hide(true);
         let outcome = self.run(command, wait).await?;
-        let mut tape = self.tape();
-        tape.hide(false);
-        tape.finished = None;
-        let (text, omitted_bytes) = tape.output.take();
+        let mut output_log = self.output_log();
+        output_log.hide(false);
+        output_log.finished = None;
+        let (text, omitted_bytes) = output_log.output.take();
         Ok((outcome == Outcome::Ended(0) && omitted_bytes == 0).then_some(text))
     }
 
     /// Waits at most `wait` for the end of the command that runs or, where none does, for something to be printed and to stand still.
     pub(super) async fn watch(&mut self, quiet: Duration, wait: Duration) -> Result<(), SandboxError> {
         let deadline = Instant::now() + wait;
-        if self.tape().busy() {
+        if self.output_log().busy() {
             return self.ended(deadline).await.map(|_| ());
         }
-        let received = self.tape().received;
-        if self.until(deadline, |tape| tape.received != received || tape.exited.is_some()).await? {
+        let received = self.output_log().received;
+        if self.until(deadline, |output_log| output_log.received != received || output_log.exited.is_some()).await? {
             self.settle(quiet, deadline.saturating_duration_since(Instant::now())).await?;
         }
         Ok(())
@@ -261,10 +261,11 @@ impl Shell {
     pub(super) async fn settle(&mut self, quiet: Duration, wait: Duration) -> Result<(), SandboxError> {
         let deadline = Instant::now() + wait;
         loop {
-            let received = self.tape().received;
+            let received = self.output_log().received;
             let until = (Instant::now() + quiet).min(deadline);
-            let more = self.until(until, |tape| tape.received != received || tape.exited.is_some()).await?;
-            if !more || self.tape().exited.is_some() || Instant::now() >= deadline {
+            let more =
+                self.until(until, |output_log| output_log.received != received || output_log.exited.is_some()).await?;
+            if !more || self.output_log().exited.is_some() || Instant::now() >= deadline {
                 return Ok(());
             }
         }
@@ -272,9 +273,9 @@ impl Shell {
 
     /// Ends the shell and what runs in front of it.
     pub(super) async fn end(&mut self) -> Result<(), SandboxError> {
-        if self.tape().exited.is_none() {
+        if self.output_log().exited.is_none() {
             self.keyboard.kill().await?;
-            self.until(Instant::now() + KILL_MAX, |tape| tape.exited.is_some()).await?;
+            self.until(Instant::now() + KILL_MAX, |output_log| output_log.exited.is_some()).await?;
         }
         Ok(())
     }
@@ -283,22 +284,22 @@ impl Shell {
     pub(super) async fn resize(&mut self, rows: u16, columns: u16) -> Result<(), SandboxError> {
         self.keyboard.resize(rows, columns).await?;
         self.size = (rows, columns);
-        self.tape().screen.resize(rows, columns);
+        self.output_log().screen.resize(rows, columns);
         Ok(())
     }
 
     /// Waits until `done`, at most until `deadline`; whether it is.
-    async fn until(&mut self, deadline: Instant, done: impl Fn(&Tape) -> bool) -> Result<bool, SandboxError> {
+    async fn until(&mut self, deadline: Instant, done: impl Fn(&OutputLog) -> bool) -> Result<bool, SandboxError> {
         loop {
             {
-                let tape = self.tape.lock();
-                if done(&tape) {
+                let output_log = self.output_log.lock();
+                if done(&output_log) {
                     return Ok(true);
                 }
-                if let Some(lost) = &tape.lost {
+                if let Some(lost) = &output_log.lost {
                     return Err(lost.clone());
                 }
-                if tape.exited.is_some() {
+                if output_log.exited.is_some() {
                     return Ok(true);
                 }
             }
@@ -306,34 +307,34 @@ impl Shell {
                 Ok(Ok(())) => {}
                 // The reader went after it noted why.
                 Ok(Err(_)) => {
-                    let tape = self.tape.lock();
-                    if let (None, None) = (&tape.lost, &tape.exited) {
+                    let output_log = self.output_log.lock();
+                    if let (None, None) = (&output_log.lost, &output_log.exited) {
                         return Err(SandboxError::Lost("the terminal is no longer read".to_owned()));
                     }
                 }
-                Err(_) => return Ok(done(&self.tape.lock())),
+                Err(_) => return Ok(done(&self.output_log.lock())),
             }
         }
     }
 }
 
 /// Takes everything that is printed, all the time: what is not taken would hold up the whole sandbox.
-async fn read(mut printer: Box<dyn Print>, tape: Arc<Mutex<Tape>>, changed: watch::Sender<()>) {
+async fn read(mut printer: Box<dyn TerminalOutput>, output_log: Arc<Mutex<OutputLog>>, changed: watch::Sender<()>) {
     loop {
         let piece = printer.next().await;
         let more = {
-            let mut tape = tape.lock();
+            let mut output_log = output_log.lock();
             match piece {
                 Ok(PtyPiece::Output(bytes)) => {
-                    tape.feed(&bytes);
+                    output_log.feed(&bytes);
                     true
                 }
                 Ok(PtyPiece::Exited(exited)) => {
-                    tape.end(exited);
+                    output_log.end(exited);
                     false
                 }
                 Err(error) => {
-                    tape.lost = Some(error);
+                    output_log.lost = Some(error);
                     false
                 }
             }

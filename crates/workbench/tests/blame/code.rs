@@ -6,7 +6,7 @@ use palestra_workbench::code::{Code, Problem};
 use palestra_workbench::work::{Input, Work};
 use serde_json::{Value, json};
 
-use crate::desk::{self, TestDesk, Way, open, try_all};
+use crate::workbench::{self, TestWorkbench, Way, open, try_all};
 
 /// Fills the memory of its sandbox with segments that outlive it.
 const SEGMENTS: &str = "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.shmat.restype = ctypes.c_void_p\n\
@@ -28,11 +28,11 @@ fn work() -> Arc<dyn Work> {
 }
 
 fn submitted(name: &'static str, source: &str) -> Way {
-    Way { name, calls: vec![("submit", json!({"source": source, "language": "python"}))], score: 0.0, told: "" }
+    Way { name, calls: vec![("submit", json!({"source": source, "language": "python"}))], score: 0.0, reason: "" }
 }
 
-async fn desks(test: &str) -> Vec<TestDesk> {
-    desk::all(&["python"], test).await
+async fn desks(test: &str) -> Vec<TestWorkbench> {
+    workbench::all(&["python"], test).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,8 +53,8 @@ async fn a_submission_breaks_the_place_that_it_is_judged_in() {
         ]
     };
     for test in desks("code").await {
-        try_all(work(), &row(), &test.desk, ways()).await;
-        assert_eq!(test.desk.sandboxes.open(), 0);
+        try_all(work(), &row(), &test.workbench, ways()).await;
+        assert_eq!(test.workbench.sandboxes.open(), 0);
     }
 }
 
@@ -62,15 +62,15 @@ async fn a_submission_breaks_the_place_that_it_is_judged_in() {
 async fn a_run_that_takes_its_sandbox_down_is_something_to_read() {
     for test in desks("run").await {
         let (work, row) = (work(), row());
-        let mut room = open(&work, &row, &test.desk, "run").await;
+        let mut workspace = open(&work, &row, &test.workbench, "run").await;
         for source in [SEGMENTS, "import os, signal\nos.kill(-1, signal.SIGKILL)\n"] {
             let arguments = json!({"source": source, "language": "python"});
             let arguments = arguments.as_object().expect("arguments");
-            let seen = room.act(Input::Call { tool: "run", arguments }).await.expect("something seen");
+            let seen = workspace.act(Input::Call { tool: "run", arguments }).await.expect("something seen");
             println!("{}", seen.text);
             assert!(!seen.terminated && seen.text.contains("runs left"), "{}", seen.text);
         }
-        room.close().await;
-        assert_eq!(test.desk.sandboxes.open(), 0);
+        workspace.close().await;
+        assert_eq!(test.workbench.sandboxes.open(), 0);
     }
 }

@@ -14,11 +14,11 @@ use palestra_sandbox::pool::Bounds;
 use palestra_sandbox::{Local, SandboxError, Sandboxes};
 use palestra_state::secrets::Secrets;
 use palestra_workbench::blame;
-use palestra_workbench::work::{Desk, JudgeError, Judgement};
+use palestra_workbench::work::{JudgeError, Judgement, Workbench};
 use serde_json::Value;
 
-use crate::desk::{self, TestDesk, exec, open, small, terminal};
 use crate::terminal::row;
+use crate::workbench::{self, TestWorkbench, exec, open, small, terminal};
 
 /// A file system of so many bytes, until it is dropped.
 struct Mount(PathBuf);
@@ -49,16 +49,16 @@ impl Drop for Mount {
 }
 
 /// The evidence of a solved task, and of one whose place was broken so that its judge fails over it.
-async fn evidence(test: &TestDesk, command: &str) -> Value {
-    let mut room = open(&terminal(), &row("host"), &test.desk, "evidence").await;
-    exec(&mut *room, command).await.expect("alive");
-    let evidence = room.evidence().await.expect("evidence");
-    room.close().await;
+async fn evidence(test: &TestWorkbench, command: &str) -> Value {
+    let mut workspace = open(&terminal(), &row("host"), &test.workbench, "evidence").await;
+    exec(&mut *workspace, command).await.expect("alive");
+    let evidence = workspace.evidence().await.expect("evidence");
+    workspace.close().await;
     evidence
 }
 
-async fn judge(desk: &Desk, image: &str, evidence: &Value) -> Result<Judgement, JudgeError> {
-    blame::judge(&*terminal(), &row(image), Secrets::Seed(7), evidence, desk).await
+async fn judge(workbench: &Workbench, image: &str, evidence: &Value) -> Result<Judgement, JudgeError> {
+    blame::judge(&*terminal(), &row(image), Secrets::Seed(7), evidence, workbench).await
 }
 
 fn is_infrastructure(found: &Result<Judgement, JudgeError>) {
@@ -70,20 +70,20 @@ const SOLVED: &str = "sort in.txt > out.txt; echo sort > tool.sh";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_is_killed_from_outside() {
-    let test = desk::local();
+    let test = workbench::local();
     let (work, row) = (terminal(), row("host"));
-    let mut room = open(&work, &row, &test.desk, "killed").await;
-    exec(&mut *room, SOLVED).await.expect("alive");
+    let mut workspace = open(&work, &row, &test.workbench, "killed").await;
+    exec(&mut *workspace, SOLVED).await.expect("alive");
     let killed = agents(test.folder.path());
     assert!(!killed.is_empty(), "no agent was found");
     for agent in killed {
         let _ = kill(agent, Signal::SIGKILL);
     }
-    let lost = exec(&mut *room, "true").await.expect_err("no score");
+    let lost = exec(&mut *workspace, "true").await.expect_err("no score");
     assert!(matches!(&lost, SandboxError::Lost(why) if why.contains("from outside")), "{lost:?}");
-    assert!(room.evidence().await.is_err(), "there is nothing to judge");
-    room.close().await;
-    assert_eq!(test.desk.sandboxes.open(), 0);
+    assert!(workspace.evidence().await.is_err(), "there is nothing to judge");
+    workspace.close().await;
+    assert_eq!(test.workbench.sandboxes.open(), 0);
 }
 
 /// Processes whose program lies in the folder: the agents of this test.
@@ -97,33 +97,33 @@ fn agents(folder: &Path) -> Vec<Pid> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_of_evidence_that_is_full() {
-    let test = desk::local();
+    let test = workbench::local();
     let Some(mount) = Mount::new(test.folder.path().join("small"), "size=64k") else { return };
-    let desk = Desk { blobs: Blobs::new(mount.0.join("blobs")), ..test.desk.clone() };
+    let workbench = Workbench { blobs: Blobs::new(mount.0.join("blobs")), ..test.workbench.clone() };
     mount.fill();
-    let mut room = open(&terminal(), &row("host"), &desk, "full").await;
-    exec(&mut *room, SOLVED).await.expect("alive");
-    let failed = room.evidence().await.expect_err("no evidence");
+    let mut workspace = open(&terminal(), &row("host"), &workbench, "full").await;
+    exec(&mut *workspace, SOLVED).await.expect("alive");
+    let failed = workspace.evidence().await.expect_err("no evidence");
     assert!(matches!(failed, SandboxError::Unavailable(_)), "{failed:?}");
-    room.close().await;
+    workspace.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn evidence_that_is_gone() {
-    let test = desk::local();
+    let test = workbench::local();
     let found = evidence(&test, SOLVED).await;
-    assert!(judge(&test.desk, "host", &found).await.is_ok_and(|judgement| judgement.score() >= 1.0));
+    assert!(judge(&test.workbench, "host", &found).await.is_ok_and(|judgement| judgement.score() >= 1.0));
     std::fs::remove_dir_all(test.folder.path().join("blobs")).expect("removed");
-    is_infrastructure(&judge(&test.desk, "host", &found).await);
+    is_infrastructure(&judge(&test.workbench, "host", &found).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_that_is_gone() {
-    let test = desk::local();
+    let test = workbench::local();
     let found = evidence(&test, SOLVED).await;
     let mut gone = row("host");
     gone["judge"]["image"] = "no-such-image".into();
-    is_infrastructure(&blame::judge(&*terminal(), &gone, Secrets::Seed(7), &found, &test.desk).await);
+    is_infrastructure(&blame::judge(&*terminal(), &gone, Secrets::Seed(7), &found, &test.workbench).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,13 +140,13 @@ async fn the_root_of_an_image_that_is_removed_while_sessions_run() {
         symlink(entry.path(), own.join(entry.file_name())).expect("linked");
     }
     let local = Local::new(&folder.path().join("sandbox")).expect("a back end");
-    let test = desk::with(Arc::new(local), Images::new(own.clone()), folder);
-    let mut room = open(&terminal(), &row("shell"), &test.desk, "image").await;
-    exec(&mut *room, "rm -rf ~/work; true").await.expect("alive");
-    let found = room.evidence().await.expect("evidence");
+    let test = workbench::with(Arc::new(local), Images::new(own.clone()), folder);
+    let mut workspace = open(&terminal(), &row("shell"), &test.workbench, "image").await;
+    exec(&mut *workspace, "rm -rf ~/work; true").await.expect("alive");
+    let found = workspace.evidence().await.expect("evidence");
     std::fs::remove_dir_all(&own).expect("removed");
-    is_infrastructure(&judge(&test.desk, "shell", &found).await);
-    room.close().await;
+    is_infrastructure(&judge(&test.workbench, "shell", &found).await);
+    workspace.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,21 +157,21 @@ async fn the_disk_of_the_server_that_is_full() {
     let blobs = Blobs::new(folder.path().join("blobs"));
     let bounds = Bounds { sandboxes_max: 8, warm_min: 0 };
     let sandboxes = Sandboxes::new(vec![Arc::new(local)], Images::new(folder.path().join("images")), small(), bounds);
-    let test = TestDesk { desk: Desk { sandboxes, blobs }, folder };
+    let test = TestWorkbench { workbench: Workbench { sandboxes, blobs }, folder };
     let found = evidence(&test, SOLVED).await;
-    let mut room = open(&terminal(), &row("host"), &test.desk, "disk").await;
+    let mut workspace = open(&terminal(), &row("host"), &test.workbench, "disk").await;
     mount.fill();
-    let backend = test.desk.sandboxes.backend(None).expect("a back end");
+    let backend = test.workbench.sandboxes.backend(None).expect("a back end");
     assert!(backend.fault().await.is_some_and(|fault| fault.contains("the disk of the server is full")));
     // What the agent does to its place meanwhile blames nobody.
     for agent in agents(&mount.0) {
         let _ = kill(agent, Signal::SIGKILL);
     }
-    let lost = exec(&mut *room, "true").await.expect_err("no score");
+    let lost = exec(&mut *workspace, "true").await.expect_err("no score");
     assert!(lost.to_string().contains("the disk of the server is full"), "{lost}");
-    room.close().await;
+    workspace.close().await;
     // Where judging needs nothing of the disk, the honest score stands.
-    match judge(&test.desk, "host", &found).await {
+    match judge(&test.workbench, "host", &found).await {
         Ok(judgement) => assert!(judgement.score() >= 1.0, "{judgement:?}"),
         failed => is_infrastructure(&failed),
     }
@@ -179,19 +179,19 @@ async fn the_disk_of_the_server_that_is_full() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_program_that_is_gone() {
-    let test = desk::local();
+    let test = workbench::local();
     let found = evidence(&test, SOLVED).await;
     for entry in std::fs::read_dir(test.folder.path().join("sandbox")).expect("its folder").flatten() {
         if entry.file_name().to_string_lossy().starts_with("agent") {
             std::fs::remove_file(entry.path()).expect("removed");
         }
     }
-    is_infrastructure(&judge(&test.desk, "host", &found).await);
+    is_infrastructure(&judge(&test.workbench, "host", &found).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_room_for_the_sandboxes_of_the_judge() {
-    let test = desk::local();
+    let test = workbench::local();
     let found = evidence(&test, SOLVED).await;
     let local = Local::new(&test.folder.path().join("other")).expect("a back end");
     let mut profiles = small();
@@ -200,16 +200,19 @@ async fn no_room_for_the_sandboxes_of_the_judge() {
     }
     let bounds = Bounds { sandboxes_max: 0, warm_min: 0 };
     let images = Images::new(test.folder.path().join("images"));
-    let desk = Desk { sandboxes: Sandboxes::new(vec![Arc::new(local)], images, profiles, bounds), ..test.desk.clone() };
-    is_infrastructure(&judge(&desk, "host", &found).await);
+    let workbench = Workbench {
+        sandboxes: Sandboxes::new(vec![Arc::new(local)], images, profiles, bounds),
+        ..test.workbench.clone()
+    };
+    is_infrastructure(&judge(&workbench, "host", &found).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_back_end_at_all() {
-    let test = desk::local();
+    let test = workbench::local();
     let found = evidence(&test, SOLVED).await;
     let none = Sandboxes::none(Images::new(test.folder.path().join("images")));
-    is_infrastructure(&judge(&Desk { sandboxes: none, ..test.desk.clone() }, "host", &found).await);
+    is_infrastructure(&judge(&Workbench { sandboxes: none, ..test.workbench.clone() }, "host", &found).await);
 }
 
 /// An engine of this test alone.
@@ -248,34 +251,35 @@ async fn an_engine_that_is_killed_that_comes_back_and_that_ends_a_container() {
         return;
     }
     let Some((engine, host)) = Engine::start("blame") else { return };
-    let test = desk::docker(&host, "engine").await;
+    let test = workbench::docker(&host, "engine").await;
     let (work, row) = (terminal(), row("shell"));
     // Somebody ends one container by hand.
-    let mut room = open(&work, &row, &test.desk, "ended").await;
-    exec(&mut *room, SOLVED).await.expect("alive");
-    let found = room.evidence().await.expect("evidence");
+    let mut workspace = open(&work, &row, &test.workbench, "ended").await;
+    exec(&mut *workspace, SOLVED).await.expect("alive");
+    let found = workspace.evidence().await.expect("evidence");
     let listed = Program::new("docker").args(["--host", &host, "ps", "--quiet"]).output().expect("docker runs");
     for id in String::from_utf8_lossy(&listed.stdout).lines() {
         Program::new("docker").args(["--host", &host, "kill", id]).output().expect("docker runs");
     }
-    let lost = exec(&mut *room, "true").await.expect_err("no score");
+    let lost = exec(&mut *workspace, "true").await.expect_err("no score");
     assert!(matches!(lost, SandboxError::Lost(_)), "{lost:?}");
     println!("{lost}");
-    room.close().await;
+    workspace.close().await;
     // The engine is killed under a session, and between a session and its judging.
-    let mut gone = open(&work, &row, &test.desk, "gone").await;
-    let mut back = open(&work, &row, &test.desk, "back").await;
+    let mut gone = open(&work, &row, &test.workbench, "gone").await;
+    let mut back = open(&work, &row, &test.workbench, "back").await;
     engine.run("kill");
     let lost = exec(&mut *gone, "true").await.expect_err("no score");
     println!("{lost}");
-    is_infrastructure(&blame::judge(&*work, &row, Secrets::Seed(7), &found, &test.desk).await);
+    is_infrastructure(&blame::judge(&*work, &row, Secrets::Seed(7), &found, &test.workbench).await);
     // It comes back before anybody looks.
     assert_eq!(engine.run("start"), host);
     let lost = exec(&mut *back, "true").await.expect_err("no score");
     println!("{lost}");
-    for mut room in [gone, back] {
-        room.close().await;
+    for mut workspace in [gone, back] {
+        workspace.close().await;
     }
-    let again = blame::judge(&*work, &row, Secrets::Seed(7), &found, &test.desk).await.expect("the engine is back");
+    let again =
+        blame::judge(&*work, &row, Secrets::Seed(7), &found, &test.workbench).await.expect("the engine is back");
     assert!(again.score() >= 1.0, "{again:?}");
 }

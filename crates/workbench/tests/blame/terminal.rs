@@ -2,10 +2,10 @@
 
 use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
-use palestra_workbench::work::{Input, Seen, Upload, Work as _};
+use palestra_workbench::work::{Input, Observation, Upload, Work as _};
 use serde_json::{Value, json};
 
-use crate::desk::{self, SEGMENTS, Way, exec, open, terminal, try_all, way};
+use crate::workbench::{self, SEGMENTS, Way, exec, open, terminal, try_all, way};
 
 /// A task that asks for nothing much.
 const PLAIN: &str = r#"
@@ -57,23 +57,23 @@ fn ways() -> Vec<Way> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_ordinary_user_breaks_its_own_place() {
-    for test in desk::all(&["shell"], "terminal").await {
-        try_all(terminal(), &row("shell"), &test.desk, ways()).await;
-        assert_eq!(test.desk.sandboxes.open(), 0);
+    for test in workbench::all(&["shell"], "terminal").await {
+        try_all(terminal(), &row("shell"), &test.workbench, ways()).await;
+        assert_eq!(test.workbench.sandboxes.open(), 0);
     }
 }
 
 /// Uploads until the episode is over, a few times at most; what was seen last.
-async fn until_over(room: &mut dyn palestra_workbench::work::Room) -> Seen {
+async fn until_over(workspace: &mut dyn palestra_workbench::work::Workspace) -> Observation {
     let arguments = json!({"path": "big", "text": "x".repeat(12 << 20)});
     let arguments = arguments.as_object().expect("arguments");
-    let mut last = Seen::default();
+    let mut last = Observation::default();
     for _ in 0..6 {
-        last = room.act(Input::Call { tool: "upload", arguments }).await.expect("the acting side's own doing");
+        last = workspace.act(Input::Call { tool: "upload", arguments }).await.expect("the acting side's own doing");
         if last.terminated {
             return last;
         }
-        last = exec(room, SEGMENTS).await.expect("the acting side's own doing");
+        last = exec(workspace, SEGMENTS).await.expect("the acting side's own doing");
         if last.terminated {
             return last;
         }
@@ -83,57 +83,57 @@ async fn until_over(room: &mut dyn palestra_workbench::work::Room) -> Seen {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sandbox_that_ran_out_of_its_own_memory_ends_the_episode_with_a_zero() {
-    let mut desks = vec![(desk::local(), "host")];
-    desks.extend(desk::all(&["shell"], "memory").await.into_iter().map(|test| (test, "shell")));
+    let mut desks = vec![(workbench::local(), "host")];
+    desks.extend(workbench::all(&["shell"], "memory").await.into_iter().map(|test| (test, "shell")));
     for (test, image) in desks {
         let (work, row) = (terminal(), row(image));
-        let mut room = open(&work, &row, &test.desk, "memory").await;
-        exec(&mut *room, SEGMENTS).await.expect("alive");
+        let mut workspace = open(&work, &row, &test.workbench, "memory").await;
+        exec(&mut *workspace, SEGMENTS).await.expect("alive");
         // What is uploaded lies in the memory of the program that serves the sandbox, until the kernel has nothing else to end.
-        let last = until_over(&mut *room).await;
-        println!("{}: {}", test.desk.sandboxes.backends()[0].name(), last.text);
+        let last = until_over(&mut *workspace).await;
+        println!("{}: {}", test.workbench.sandboxes.backends()[0].name(), last.text);
         assert!(last.terminated, "the sandbox stands: {}", last.text);
         assert!(last.text.contains("its own limit of memory ended it"), "{}", last.text);
-        assert!(exec(&mut *room, "true").await.expect("over").terminated);
-        let evidence = room.evidence().await.expect("evidence");
+        assert!(exec(&mut *workspace, "true").await.expect("over").terminated);
+        let evidence = workspace.evidence().await.expect("evidence");
         assert!(evidence["broken"]["control"].as_str().is_some_and(|control| control.contains("untouched")));
-        let judgement = palestra_workbench::blame::judge(&*work, &row, Secrets::Seed(7), &evidence, &test.desk)
+        let judgement = palestra_workbench::blame::judge(&*work, &row, Secrets::Seed(7), &evidence, &test.workbench)
             .await
             .expect("scored");
         assert_eq!((judgement.score(), judgement.trainable), (0.0, true), "{judgement:?}");
-        assert!(room.fork("none").await.expect("asked").is_none());
-        room.close().await;
-        assert_eq!(test.desk.sandboxes.open(), 0);
+        assert!(workspace.fork("none").await.expect("asked").is_none());
+        workspace.close().await;
+        assert_eq!(test.workbench.sandboxes.open(), 0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shell_that_cannot_be_started_is_something_to_read() {
-    for test in desk::all(&["shell"], "shell").await {
-        let (work, row) = (terminal(), desk::folder_row(&[]));
-        let mut room = open(&work, &row, &test.desk, "shell").await;
-        exec(&mut *room, "cp /bin/bash /app/kept; rm -f /bin/bash /usr/bin/bash").await.expect("alive");
+    for test in workbench::all(&["shell"], "shell").await {
+        let (work, row) = (terminal(), workbench::folder_row(&[]));
+        let mut workspace = open(&work, &row, &test.workbench, "shell").await;
+        exec(&mut *workspace, "cp /bin/bash /app/kept; rm -f /bin/bash /usr/bin/bash").await.expect("alive");
         for command in ["exit", "echo again"] {
-            let seen = exec(&mut *room, command).await.expect("alive");
+            let seen = exec(&mut *workspace, command).await.expect("alive");
             assert!(seen.text.contains("no shell can be started") && !seen.terminated, "{}", seen.text);
         }
-        let snapshot = room.snapshot().await.expect("taken");
-        let mut copy = room.fork("copy").await.expect("forked").expect("a copy");
+        let snapshot = workspace.snapshot().await.expect("taken");
+        let mut copy = workspace.fork("copy").await.expect("forked").expect("a copy");
         assert!(exec(&mut *copy, "echo again").await.expect("alive").text.contains("no shell can be started"));
-        let from = palestra_workbench::work::Opening { from: snapshot, ..desk::opening("restored") };
-        let restored = palestra_workbench::blame::open(work.clone(), row.clone().into(), &from, &test.desk).await;
+        let from = palestra_workbench::work::Opening { from: snapshot, ..workbench::opening("restored") };
+        let restored = palestra_workbench::blame::open(work.clone(), row.clone().into(), &from, &test.workbench).await;
         let mut restored = restored.expect("restored");
         assert!(restored.observe().await.expect("seen").text.contains("no shell can be started"));
         // Whoever puts the program back goes on.
         let arguments = json!({"path": "/bin/bash", "text": "#!/bin/sh\nexec /app/kept \"$@\"\n", "mode": 0o755});
         let arguments = arguments.as_object().expect("arguments");
         let call = Input::Call { tool: "upload", arguments };
-        let uploaded = room.act(call).await.expect("alive");
+        let uploaded = workspace.act(call).await.expect("alive");
         assert!(uploaded.text.contains("were written"), "{}", uploaded.text);
-        exec(&mut *room, "echo again").await.expect("alive");
-        assert_eq!(exec(&mut *room, "echo again").await.expect("alive").text, "again\n");
-        for mut room in [room, copy, restored] {
-            room.close().await;
+        exec(&mut *workspace, "echo again").await.expect("alive");
+        assert_eq!(exec(&mut *workspace, "echo again").await.expect("alive").text, "again\n");
+        for mut workspace in [workspace, copy, restored] {
+            workspace.close().await;
         }
     }
 }

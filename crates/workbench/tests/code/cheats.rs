@@ -1,10 +1,10 @@
-//! What submissions try in order to be judged better than they are.
+//! Cheats of submissions that try to be judged better than they are.
 
 use palestra_workbench::code::Problem;
 use palestra_workbench::work::{From, JudgeError};
 use serde_json::json;
 
-use crate::place::{Place, contained, place, score};
+use crate::fixture::{Fixture, contained, fixture, score};
 use crate::problem;
 
 fn double() -> Problem {
@@ -65,37 +65,37 @@ const FORGERIES: [(&str, &str); 14] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_submission_can_only_answer_the_calls_of_an_assert() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let problem = problem(json!({"prompt": "Double.", "entry": "double", "time_ms": 1_000, "setup": "import math",
         "asserts": ["assert double(2) == 4", "assert sorted([double(3), double(1)]) == [2, 6]",
             "assert math.isclose(double(0.1), 0.2)", "assert abs(double(5) - 10) < 1e-6", "assert double([1]) == [1, 1]"]}));
-    let honest = place.judge(&problem, "python", "def double(n):\n    return n * 2").await.expect("a judgement");
+    let honest = fixture.judge(&problem, "python", "def double(n):\n    return n * 2").await.expect("a judgement");
     assert!((score(&honest) - 1.0).abs() < 1e-9, "{honest:#?}");
     assert_eq!((honest.from, honest.trainable), (From::Fresh, true));
     for (name, source) in FORGERIES {
-        let judged = place.judge(&problem, "python", source).await.expect("a judgement");
+        let judged = fixture.judge(&problem, "python", source).await.expect("a judgement");
         assert!(score(&judged) < 1e-9, "{name}: {judged:#?}");
         let accepted = judged.checks.iter().filter(|check| check.score > 0.0).count();
         assert_eq!(accepted, 0, "{name}: {judged:#?}");
     }
-    place.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_assert_that_runs_beside_the_submission_says_so() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let problem = double();
-    let judged = place.judge(&problem, "python", "def double(n):\n    return n * 2").await.expect("a judgement");
+    let judged = fixture.judge(&problem, "python", "def double(n):\n    return n * 2").await.expect("a judgement");
     assert!((score(&judged) - 1.0).abs() < 1e-9, "{judged:#?}");
     assert_eq!((judged.from, judged.trainable), (From::InPlace, false));
-    let judged = place.judge(&problem, "python", "def double(n):\n    return n * 3").await.expect("a judgement");
+    let judged = fixture.judge(&problem, "python", "def double(n):\n    return n * 3").await.expect("a judgement");
     assert!(score(&judged) < 1e-9, "{judged:#?}");
-    place.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn values_of_many_types_are_compared_as_data() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let source = "from collections import Counter, OrderedDict, deque, namedtuple\nfrom decimal import Decimal\nfrom fractions import Fraction\nimport datetime\nPoint = namedtuple('Point', 'x y')\nVALUES = [None, True, 10**80, -0.0, float('inf'), 1+2j, 'a\\u00e9\\ud800\\n', b'\\x00x', (1, [2, {3}]), {'a': (1,), 2: None}, frozenset({1}), Counter('aab'), OrderedDict(a=1), deque([1, 2]), Point(1, 2), Decimal('1.10'), Fraction(1, 3), datetime.date(2026, 1, 2), range(3), (n for n in 'ab')]\ndef value(n): return VALUES[n]";
     let expected = [
         "value(0) is None",
@@ -121,22 +121,22 @@ async fn values_of_many_types_are_compared_as_data() {
     ];
     let asserts: Vec<String> = expected.iter().map(|test| format!("assert {test}")).collect();
     let problem = problem(json!({"prompt": "Values.", "entry": "value", "asserts": asserts}));
-    let judged = place.judge(&problem, "python", source).await.expect("a judgement");
+    let judged = fixture.judge(&problem, "python", source).await.expect("a judgement");
     assert!((score(&judged) - 1.0).abs() < 1e-9, "{judged:#?}");
     assert_eq!(judged.from, From::Fresh);
-    place.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_test_cannot_reach_the_next() {
-    for place in [place().await, contained().await].into_iter().flatten() {
-        reach(&place).await;
-        place.close().await;
+    for fixture in [fixture().await, contained().await].into_iter().flatten() {
+        reach(&fixture).await;
+        fixture.close().await;
     }
 }
 
 /// Programs that are right only if an earlier run could leave something behind, or change the program.
-async fn reach(place: &Place) {
+async fn reach(fixture: &Fixture) {
     let tries = [
         (
             "rewrites itself",
@@ -156,29 +156,29 @@ async fn reach(place: &Place) {
         ),
     ];
     for (name, source) in tries {
-        let statuses = place.statuses(&echo(), "python", source).await;
+        let statuses = fixture.statuses(&echo(), "python", source).await;
         assert_eq!(statuses, ["accepted", "wrong"], "{name}");
     }
     // Perl runs this while it reads the program, as the owner of the program.
     let opened = "BEGIN {\n    chmod 0777, '/code', '/code/program', '/code/program/main.pl';\n    mkdir '/tmp/open'; chmod 0777, '/tmp/open';\n    mkdir '/code/open'; chmod 0777, '/code/open';\n}\nmy $n = <STDIN>;\nmy @notes = map { \"$_/note\" } qw(/tmp/open /code/open /code /code/program);\nif ($n == 2) {\n    for (@notes) { open(my $file, '>', $_) }\n    print 4;\n} else {\n    print((grep { -e $_ } @notes) ? 6 : 0);\n}";
-    assert_eq!(place.statuses(&echo(), "perl", opened).await, ["accepted", "wrong"]);
+    assert_eq!(fixture.statuses(&echo(), "perl", opened).await, ["accepted", "wrong"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_in_the_sandbox_tells_what_is_expected() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let secret = "5f0c2d1e9a7b";
     let problem = problem(json!({"prompt": "p", "languages": ["python"], "time_ms": 5_000,
         "tests": [{"input": "x", "output": secret}], "solution": format!("print('{secret}')")}));
     let search = "import os\nfound = ''\nfor top in ['/code', '/home', '/tmp', '/work', '/judge', '/proc/1', '/proc/self', '/run', '/etc']:\n    for folder, _, names in os.walk(top):\n        for name in names:\n            try:\n                fd = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NONBLOCK)\n                text = os.read(fd, 100000)\n                os.close(fd)\n            except OSError: continue\n            if b'5f0c' + b'2d1e9a7b' in text: found = '5f0c' + '2d1e9a7b'\nprint(found or os.environ)";
     // The needle is in the program itself, in two halves; whoever finds it whole found what was expected.
-    assert_eq!(place.statuses(&problem, "python", search).await, ["wrong"]);
-    place.close().await;
+    assert_eq!(fixture.statuses(&problem, "python", search).await, ["wrong"]);
+    fixture.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_checker_decides_and_its_crash_is_nobodys_score() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let checked = |checker: &str| {
         problem(json!({"prompt": "Two numbers whose sum is that of the input.", "languages": ["python"],
             "tests": [{"input": "10", "output": "any"}],
@@ -187,21 +187,21 @@ async fn a_checker_decides_and_its_crash_is_nobodys_score() {
     let fair = checked(
         "import sys\ngoal = int(open(sys.argv[1]).read())\nassert open(sys.argv[2]).read() == 'any'\nwords = open(sys.argv[3]).read().split()\nif len(words) != 2 or sum(map(int, words)) != goal:\n    print('not', goal)\n    sys.exit(1)",
     );
-    assert_eq!(place.statuses(&fair, "python", "print(3, 7)").await, ["accepted"]);
-    assert_eq!(place.statuses(&fair, "python", "print(3, 8)").await, ["wrong"]);
+    assert_eq!(fixture.statuses(&fair, "python", "print(3, 7)").await, ["accepted"]);
+    assert_eq!(fixture.statuses(&fair, "python", "print(3, 8)").await, ["wrong"]);
     let crashing = checked("import os\nos.abort()");
-    assert!(matches!(place.judge(&crashing, "python", "print(1)").await, Err(JudgeError::Verifier(_))));
+    assert!(matches!(fixture.judge(&crashing, "python", "print(1)").await, Err(JudgeError::Verifier(_))));
     let odd = checked("import sys\nsys.exit(7)");
-    assert!(matches!(place.judge(&odd, "python", "print(1)").await, Err(JudgeError::Verifier(_))));
+    assert!(matches!(fixture.judge(&odd, "python", "print(1)").await, Err(JudgeError::Verifier(_))));
     let endless = checked("while True: pass");
-    let held_up = place.judge(&endless, "python", "print(1)").await;
+    let held_up = fixture.judge(&endless, "python", "print(1)").await;
     assert!(matches!(held_up, Err(JudgeError::Timeout(_))), "{held_up:?}");
-    place.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_programs_get_a_status_and_the_judge_goes_on() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let tries = [
         ("fork bomb", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", vec!["time", "memory"]),
         (
@@ -236,16 +236,16 @@ async fn hostile_programs_get_a_status_and_the_judge_goes_on() {
     let problem = problem(json!({"prompt": "p", "languages": ["python"], "time_ms": 500, "partial": true,
         "tests": [{"input": "2", "output": "4"}, {"input": "3", "output": "6"}]}));
     for (name, source, allowed) in tries {
-        let statuses = place.statuses(&problem, "python", source).await;
+        let statuses = fixture.statuses(&problem, "python", source).await;
         assert_eq!(statuses.len(), 2, "{name}: {statuses:?}");
         assert!(statuses.iter().all(|status| allowed.contains(&status.as_str())), "{name}: {statuses:?}");
     }
-    place.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_assert_has_its_status() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let asked = |partial: bool| {
         problem(json!({"prompt": "p", "entry": "f", "time_ms": 500, "memory_bytes": 100_000_000, "partial": partial,
             "asserts": ["assert f(0) == 0", "assert f(1) == 1", "assert f(2) == 2"]}))
@@ -264,15 +264,15 @@ async fn each_assert_has_its_status() {
         ("return 'x' * (30 << 20)", true, ["accepted", "output", "accepted"]),
         ("def", false, ["build", "build", "build"]),
     ] {
-        let found = place.statuses(&asked(partial), "python", &body(two)).await;
+        let found = fixture.statuses(&asked(partial), "python", &body(two)).await;
         assert_eq!(found, expected, "{two}");
     }
-    place.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_sources_are_no_more_than_builds_that_fail() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let problem = problem(json!({"prompt": "p", "languages": ["c", "cpp", "python"], "tests": [{"output": "1"}]}));
     for (name, language, source) in [
         ("endless file", "c", "#include \"/dev/zero\"\nint main(void) { return 0; }"),
@@ -286,16 +286,16 @@ async fn hostile_sources_are_no_more_than_builds_that_fail() {
         ("no end of brackets", "python", &"(".repeat(100_000)),
         ("no text", "python", "\u{0}\u{1}"),
     ] {
-        if place.speaks(palestra_workbench::code::language::Language::named(language).expect("a language")).await {
-            assert_eq!(place.statuses(&problem, language, source).await, ["build"], "{name}");
+        if fixture.speaks(palestra_workbench::code::language::Language::named(language).expect("a language")).await {
+            assert_eq!(fixture.statuses(&problem, language, source).await, ["build"], "{name}");
         }
     }
-    place.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forged_answer_cannot_hold_up_the_comparison() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let alike: Vec<String> = (0..50_000_u128).map(|n| format!(r#"["int","{:#x}"]"#, n * ((1 << 61) - 1))).collect();
     let answers = [
         format!(r#"[["set",[{}]]]"#, alike.join(",")),
@@ -311,9 +311,9 @@ async fn a_forged_answer_cannot_hold_up_the_comparison() {
     let count = answers.len();
     let order = json!({"setup": "", "entry": "f", "solution": "", "answers": answers,
         "asserts": vec!["assert sum(f(1)) == 3 or int(f(1)) == 3"; count]});
-    let output = place.output(include_str!("../../src/code/asserts/trusted.py"), order.to_string()).await;
+    let output = fixture.output(include_str!("../../src/code/asserts/trusted.py"), order.to_string()).await;
     let verdicts: Vec<String> = serde_json::from_str(&output).expect("verdicts");
     assert_eq!(verdicts.len(), count);
     assert!(verdicts.iter().all(|verdict| verdict != "accepted"), "{verdicts:?}");
-    place.close().await;
+    fixture.close().await;
 }

@@ -7,7 +7,7 @@ use palestra_workbench::code::Problem;
 use palestra_workbench::code::language::Language;
 use serde_json::{Value, json};
 
-use crate::place::{Place, place, thorough};
+use crate::fixture::{Fixture, fixture, thorough};
 use crate::problem;
 
 /// Where not everything is tried, every language gets each third kind, from another one on than the language before it. Kinds that come
@@ -46,7 +46,7 @@ fn table(language: &str) -> Vec<(&'static str, Problem, &'static str)> {
 }
 
 /// Tries programs of the language with this number.
-async fn check(place: &Place, language: &Language, number: usize) -> Vec<String> {
+async fn check(fixture: &Fixture, language: &Language, number: usize) -> Vec<String> {
     let mut wrong = Vec::new();
     let extension = Path::new(&language.source).extension().expect("an extension").to_string_lossy().into_owned();
     for (place_in_table, (kind, problem, expected)) in table(&language.name).into_iter().enumerate() {
@@ -55,8 +55,8 @@ async fn check(place: &Place, language: &Language, number: usize) -> Vec<String>
         }
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(&language.name);
         let source = std::fs::read_to_string(folder.join(format!("{kind}.{extension}"))).expect("a program");
-        let judged = place.judge(&problem, &language.name, &source).await;
-        let found = judged.as_ref().map(crate::place::statuses).unwrap_or_default();
+        let judged = fixture.judge(&problem, &language.name, &source).await;
+        let found = judged.as_ref().map(crate::fixture::statuses).unwrap_or_default();
         if found.is_empty() || found.iter().any(|status| status != expected) {
             wrong.push(format!("{} {kind}: {expected} expected, found {found:?}: {judged:?}", language.name));
         }
@@ -66,19 +66,19 @@ async fn check(place: &Place, language: &Language, number: usize) -> Vec<String>
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_of_program_has_its_status_in_every_language() {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let (mut wrong, mut spoken) = (Vec::new(), Vec::new());
     for language in Language::all().expect("languages").values() {
-        if place.speaks(language).await {
-            wrong.extend(check(&place, language, spoken.len()).await);
+        if fixture.speaks(language).await {
+            wrong.extend(check(&fixture, language, spoken.len()).await);
             spoken.push(language.name.as_str());
         } else {
-            palestra_test_support::not_tried(format_args!("{} in the image {}", language.title, place.image));
-            assert_ne!(place.image, "languages", "the image lacks {}", language.title);
+            palestra_test_support::not_tried(format_args!("{} in the image {}", language.title, fixture.image));
+            assert_ne!(fixture.image, "languages", "the image lacks {}", language.title);
         }
     }
     println!("judged in {}", spoken.join(", "));
     assert!(spoken.contains(&"python") && spoken.contains(&"shell"), "{spoken:?}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    place.close().await;
+    fixture.close().await;
 }

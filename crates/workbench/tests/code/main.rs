@@ -6,15 +6,15 @@ mod basics;
 #[cfg(test)]
 mod cheats;
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod languages;
 #[cfg(test)]
 mod mbpp;
 #[cfg(test)]
-mod place;
-#[cfg(test)]
-mod rooms;
-#[cfg(test)]
 mod speed;
+#[cfg(test)]
+mod workspaces;
 
 #[cfg(test)]
 fn problem(value: serde_json::Value) -> palestra_workbench::code::Problem {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::place::{Place, place, score, statuses};
+use crate::fixture::{Fixture, fixture, score, statuses};
 use crate::problem;
 
 /// Judgings at the same time.
@@ -66,22 +66,22 @@ fn published(every: usize) -> Vec<Arc<Published>> {
 /// A solution, and what the judge says of it.
 struct Judged {
     published: Arc<Published>,
-    /// Which rule changed it; none where it is the reference.
+    /// Rule that changed it; none where it is the reference.
     rule: String,
     source: String,
     judgement: Judgement,
 }
 
 /// Judges solutions, a few at the same time.
-async fn judge_all(place: &Arc<Place>, cases: Vec<(Arc<Published>, String, String)>, time_ms: u64) -> Vec<Judged> {
-    let room = Arc::new(Semaphore::new(AT_ONCE));
+async fn judge_all(fixture: &Arc<Fixture>, cases: Vec<(Arc<Published>, String, String)>, time_ms: u64) -> Vec<Judged> {
+    let workspace = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
     for (published, rule, source) in cases {
-        let (place, room) = (Arc::clone(place), Arc::clone(&room));
+        let (fixture, workspace) = (Arc::clone(fixture), Arc::clone(&workspace));
         tasks.spawn(async move {
-            let _permit = room.acquire().await.expect("room");
+            let _permit = workspace.acquire().await.expect("workspace");
             let problem = Problem { time_ms, ..published.problem() };
-            let judgement = place.judge(&problem, "python", &source).await.expect("a judgement");
+            let judgement = fixture.judge(&problem, "python", &source).await.expect("a judgement");
             Judged { published, rule, source, judgement }
         });
     }
@@ -91,11 +91,11 @@ async fn judge_all(place: &Arc<Place>, cases: Vec<(Arc<Published>, String, Strin
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reference_solutions_of_mbpp_are_accepted() {
     let problems = published(REFERENCES_EVERY);
-    let Some(place) = place().await else { return };
-    let place = Arc::new(place);
+    let Some(fixture) = fixture().await else { return };
+    let fixture = Arc::new(fixture);
     let begun = Instant::now();
     let cases = problems.iter().map(|one| (Arc::clone(one), String::new(), one.gold.clone())).collect();
-    let judged = judge_all(&place, cases, 10_000).await;
+    let judged = judge_all(&fixture, cases, 10_000).await;
     let mut rejected: Vec<String> = Vec::new();
     for Judged { published, judgement, .. } in &judged {
         if score(judgement) < 1.0 {
@@ -117,18 +117,18 @@ async fn reference_solutions_of_mbpp_are_accepted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changed_solutions_of_mbpp_are_rejected_wherever_the_asserts_can_tell() {
     let problems = published(CHANGED_EVERY);
-    let Some(place) = place().await else { return };
-    let place = Arc::new(place);
+    let Some(fixture) = fixture().await else { return };
+    let fixture = Arc::new(fixture);
     let mut cases = Vec::new();
-    for (published, changes) in problems.iter().zip(changes(&place, &problems).await) {
+    for (published, changes) in problems.iter().zip(changes(&fixture, &problems).await) {
         cases.extend(changes.into_iter().map(|(rule, source)| (Arc::clone(published), rule, source)));
     }
-    let judged = judge_all(&place, cases, 2_000).await;
+    let judged = judge_all(&fixture, cases, 2_000).await;
     let (accepted, rejected): (Vec<Judged>, Vec<Judged>) =
         judged.into_iter().partition(|one| score(&one.judgement) == 1.0);
     let mut missed = Vec::new();
     for Judged { published, rule, source, .. } in &accepted {
-        if !passes_plainly(&place, &published.plain(source)).await {
+        if !passes_plainly(&fixture, &published.plain(source)).await {
             missed.push(format!("{} {rule}:\n{source}", published.task_id));
         }
     }
@@ -138,18 +138,18 @@ async fn changed_solutions_of_mbpp_are_rejected_wherever_the_asserts_can_tell() 
     assert!(missed.is_empty(), "{} missed:\n{}", missed.len(), missed.join("\n\n"));
 }
 
-/// What the rules make of the reference solutions.
-async fn changes(place: &Place, problems: &[Arc<Published>]) -> Vec<Vec<(String, String)>> {
+/// Judgements of changed reference solutions by the rules.
+async fn changes(fixture: &Fixture, problems: &[Arc<Published>]) -> Vec<Vec<(String, String)>> {
     let sources: Vec<&str> = problems.iter().map(|one| one.gold.as_str()).collect();
     let input = serde_json::to_string(&sources).expect("sources");
-    let output = place.output(include_str!("mutate.py"), input).await;
+    let output = fixture.output(include_str!("mutate.py"), input).await;
     serde_json::from_str(&output).expect("changes")
 }
 
-/// Whether a program that asserts by itself ends well, in a sandbox and without any of the judge.
-async fn passes_plainly(place: &Place, source: &str) -> bool {
+/// True if a program that asserts by itself ends well, in a sandbox and without any of the judge.
+async fn passes_plainly(fixture: &Fixture, source: &str) -> bool {
     let row: Value = json!({"prompt": "p", "languages": ["python"], "time_ms": 10_000, "tests": [{"output": ""}],
         "comparison": {"checker": {"language": "python", "source": "pass"}}});
-    let judgement = place.judge(&problem(row), "python", source).await.expect("a judgement");
+    let judgement = fixture.judge(&problem(row), "python", source).await.expect("a judgement");
     score(&judgement) == 1.0
 }

@@ -1,10 +1,10 @@
-//! How many tests are judged in a second. The best of a few rounds counts, since a machine has other things to do.
+//! Number of tests judged in a second. The best of a few rounds counts, since a machine has other things to do.
 
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::place::{place, score};
+use crate::fixture::{fixture, score};
 use crate::problem;
 
 /// Rounds, of which the best has to be fast enough.
@@ -12,19 +12,19 @@ const ROUNDS: usize = 3;
 
 /// Judges a program on `count` tests and prints how many of them a second takes, building excepted.
 async fn measure(language: &str, source: &str, count: u32, at_least: f64) {
-    let Some(place) = place().await else { return };
+    let Some(fixture) = fixture().await else { return };
     let tests: Vec<Value> =
         (0..count).map(|n| json!({"input": format!("{n}\n1\n"), "output": (n + 1).to_string()})).collect();
     let problem = problem(json!({"prompt": "p", "languages": [language], "tests": tests, "time_ms": 1_000}));
     let mut one = problem.clone();
     one.tests.truncate(1);
     let begun = Instant::now();
-    place.judge(&one, language, source).await.expect("a judgement");
+    fixture.judge(&one, language, source).await.expect("a judgement");
     let built = begun.elapsed();
     let mut best = 0.0_f64;
     for _ in 0..ROUNDS {
         let begun = Instant::now();
-        let judged = place.judge(&problem, language, source).await.expect("a judgement");
+        let judged = fixture.judge(&problem, language, source).await.expect("a judgement");
         let taken = begun.elapsed();
         assert!((score(&judged) - 1.0).abs() < 1e-9, "{judged:#?}");
         best = best.max(f64::from(count) / taken.saturating_sub(built).as_secs_f64());
@@ -34,7 +34,7 @@ async fn measure(language: &str, source: &str, count: u32, at_least: f64) {
     }
     println!("{language}: {best:.0} tests a second; start, build and one test take {built:?}");
     assert!(best > at_least, "{language}: {best:.1} tests a second");
-    place.close().await;
+    fixture.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,12 +1,12 @@
-//! What a project may come as, and what of it a session can find.
+//! Archives of a project, and the part of it that a session can find.
 
 use base64::Engine as _;
-use palestra_sandbox::{Command, Want};
+use palestra_sandbox::{Command, SandboxSpec};
 use palestra_workbench::repository::archive;
 use palestra_workbench::work::Upload;
 use serde_json::{Value, json};
 
-use crate::place::{self, Place};
+use crate::fixture::{self, Fixture};
 
 /// A project of four commits and a tag; the second is the base, the third repairs it, and the fourth is on a branch of its own.
 const MAKE: &str = r#"set -eu
@@ -39,9 +39,9 @@ pub(crate) struct Project {
     without_git: Vec<u8>,
 }
 
-pub(crate) async fn project(place: &Place) -> Project {
-    let want = Want { backend: None, image: "python".to_owned(), profile: "terminal".to_owned() };
-    let sandbox = place.desk.sandboxes.take(&want).await.expect("a sandbox");
+pub(crate) async fn project(fixture: &Fixture) -> Project {
+    let want = SandboxSpec { backend: None, image: "python".to_owned(), profile: "terminal".to_owned() };
+    let sandbox = fixture.workbench.sandboxes.take(&want).await.expect("a sandbox");
     let made = sandbox.exec(&Command::shell(MAKE).folder("/home/agent")).await.expect("made");
     assert!(made.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let read = async |name: &str| sandbox.read(&format!("/home/agent/{name}"), 1 << 20).await.expect("a file");
@@ -64,30 +64,31 @@ pub(crate) async fn project(place: &Place) -> Project {
 pub(crate) fn stored(project: &Project, bytes: &[u8]) -> Value {
     let mut row = project.row.clone();
     row["archive"] = base64::engine::general_purpose::STANDARD.encode(bytes).into();
-    let rows = place::rows(&Upload::Text(row.to_string())).expect("a row");
+    let rows = fixture::rows(&Upload::Text(row.to_string())).expect("a row");
     rows.into_iter().next().expect("a row").1
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_an_archive_with_history_and_one_by_digest_are_admitted() {
-    let Some(place) = place::open("python") else { return };
-    let project = project(&place).await;
+    let Some(fixture) = fixture::open("python") else { return };
+    let project = project(&fixture).await;
     let mut kept = stored(&project, &project.bundle);
-    archive::keep(&mut kept, &place.desk.blobs).expect("kept");
+    archive::keep(&mut kept, &fixture.workbench.blobs).expect("kept");
     assert!(kept["archive"].as_str().is_some_and(|digest| digest.starts_with("sha256:")));
     let mut short = stored(&project, &project.bundle);
     short["base_commit"] = project.base[..8].into();
     for row in [kept, short, stored(&project, &project.with_git), stored(&project, &project.shallow)] {
-        let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
+        let report = fixture.repository.examine(&row, &fixture.workbench).await.expect("it could be tried");
         assert!(report.admitted(), "{report}");
     }
     // The plain tree is that of the last commit on main, which is repaired already.
-    let report = place.repository.examine(&stored(&project, &project.without_git), &place.desk).await.expect("tried");
+    let report =
+        fixture.repository.examine(&stored(&project, &project.without_git), &fixture.workbench).await.expect("tried");
     assert!(!report.admitted());
     let mut unknown = stored(&project, &project.bundle);
     unknown["base_commit"] = "0123456789".into();
-    let refused = place.repository.examine(&unknown, &place.desk).await.expect_err("there is no such commit");
+    let refused = fixture.repository.examine(&unknown, &fixture.workbench).await.expect_err("there is no such commit");
     assert!(refused.contains("holds no commit 0123456789"), "{refused}");
     let broken = stored(&project, b"# v2 git bundle\nnonsense\n");
-    assert!(place.repository.examine(&broken, &place.desk).await.is_err());
+    assert!(fixture.repository.examine(&broken, &fixture.workbench).await.is_err());
 }

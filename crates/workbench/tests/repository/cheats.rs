@@ -2,8 +2,8 @@
 
 use palestra_workbench::work::{From, Judgement};
 
+use crate::fixture::{self, Fixture};
 use crate::patches::{add, delete, file, link, prepend, replace};
-use crate::place::{self, Place};
 
 /// Makes pytest report whatever runs as passed.
 const ALL_PASS: &str = "\
@@ -57,16 +57,16 @@ for _stream in (sys.__stdout__, sys.__stderr__):
     _stream.write(_text)
 "#;
 
-async fn judged(place: &Place, name: &str, patch: &str) -> Judgement {
-    let mut row = place::row(name);
+async fn judged(fixture: &Fixture, name: &str, patch: &str) -> Judgement {
+    let mut row = fixture::row(name);
     row["timeout_s"] = 10.into();
-    place.judge(&row, patch).await.unwrap_or_else(|error| panic!("{name}: {error}\n{patch}"))
+    fixture.judge(&row, patch).await.unwrap_or_else(|error| panic!("{name}: {error}\n{patch}"))
 }
 
 async fn all_score_nothing(instance: &str, cheats: &[(&str, String)]) {
-    let Some(place) = place::open("python") else { return };
+    let Some(fixture) = fixture::open("python") else { return };
     for (cheat, patch) in cheats {
-        let judgement = judged(&place, instance, patch).await;
+        let judgement = judged(&fixture, instance, patch).await;
         println!("{cheat}: {}", judgement.checks[0].evidence.replace('\n', " "));
         assert_eq!(judgement.checks[0].score, 0.0, "{cheat}: {judgement:?}");
         assert!(!judgement.trainable, "{cheat}");
@@ -154,9 +154,9 @@ async fn leaving_early_and_printing_results_passes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_that_the_library_forges_is_labelled() {
-    let Some(place) = place::open("python") else { return };
+    let Some(fixture) = fixture::open("python") else { return };
     let forged = prepend("intervals", "intervals/sets.py", FORGE_REPORT);
-    let judgement = judged(&place, "intervals-1", &forged).await;
+    let judgement = judged(&fixture, "intervals-1", &forged).await;
     assert_eq!(judgement.checks[1].score, 1.0, "what cannot be excluded: {judgement:?}");
     assert_eq!((judgement.from, judgement.trainable), (From::InPlace, false));
 }

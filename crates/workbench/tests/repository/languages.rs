@@ -3,8 +3,8 @@
 use palestra_workbench::work::{Upload, UploadedFile};
 use serde_json::{Value, json};
 
+use crate::fixture;
 use crate::patches::diff;
-use crate::place;
 
 /// A row of one source file and one test file.
 fn row(meta: &Value, source: (&str, &str, &str), test: (&str, &str), more: &[(&str, &str)]) -> Value {
@@ -17,13 +17,13 @@ fn row(meta: &Value, source: (&str, &str, &str), test: (&str, &str), more: &[(&s
         ("one/test.patch".to_owned(), file(&diff(test.0, "", test.1))),
     ];
     files.extend(more.iter().map(|(path, text)| (format!("one/tree/{path}"), file(text))));
-    let rows = place::rows(&Upload::Files(files.into_iter().collect())).expect("a row");
+    let rows = fixture::rows(&Upload::Files(files.into_iter().collect())).expect("a row");
     rows.into_iter().next().expect("a row").1
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_go_module_is_admitted_by_its_stream_of_events() {
-    let Some(place) = place::open("languages") else { return };
+    let Some(fixture) = fixture::open("languages") else { return };
     let meta = json!({
         "instance_id": "go-1", "repo": "double", "problem_statement": "Double(2) is 5.", "image": "languages", "log_parser": "go",
         "FAIL_TO_PASS": ["TestDouble", "example.com/double.TestDouble/two"], "PASS_TO_PASS": ["TestKept"],
@@ -42,20 +42,20 @@ async fn a_go_module_is_admitted_by_its_stream_of_events() {
         ("double_test.go", test),
         &[("go.mod", "module example.com/double\n\ngo 1.19\n"), ("kept_test.go", kept)],
     );
-    let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
+    let report = fixture.repository.examine(&row, &fixture.workbench).await.expect("it could be tried");
     assert!(report.admitted(), "{report}");
     let early = diff(
         "double.go",
         source.1,
         "package double\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc init() {\n\tfmt.Println(\"--- PASS: TestDouble (0.00s)\")\n\tos.Exit(0)\n}\n\nfunc Double(x int) int { return x }\n",
     );
-    let judgement = place.judge(&row, &early).await.expect("a verdict");
+    let judgement = fixture.judge(&row, &early).await.expect("a verdict");
     assert_eq!(judgement.checks[0].score, 0.0, "{judgement:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_library_in_rust_is_admitted_by_the_log_of_its_test_program() {
-    let Some(place) = place::open("languages") else { return };
+    let Some(fixture) = fixture::open("languages") else { return };
     let meta = json!({
         "instance_id": "rust-1", "repo": "double", "problem_statement": "double(2) is 5.", "image": "languages", "log_parser": "cargo",
         "test_command": "rustc --edition 2021 --test -o /tmp/check tests/all.rs && /tmp/check --test-threads 1 --logfile {report}",
@@ -68,13 +68,13 @@ async fn a_library_in_rust_is_admitted_by_the_log_of_its_test_program() {
     );
     let test = "#[path = \"../src/lib.rs\"]\nmod double;\n\n#[test]\nfn doubles() {\n    assert_eq!(double::double(2), 4);\n}\n\nmod kept {\n    #[test]\n    #[should_panic]\n    fn refuses() {\n        panic!(\"no\");\n    }\n}\n";
     let row = row(&meta, source, ("tests/all.rs", test), &[("README.md", "# double\n")]);
-    let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
+    let report = fixture.repository.examine(&row, &fixture.workbench).await.expect("it could be tried");
     assert!(report.admitted(), "{report}");
     let early = diff(
         "src/lib.rs",
         source.1,
         "pub fn double(_: u32) -> u32 {\n    println!(\"test doubles ... ok\");\n    std::process::exit(0)\n}\n",
     );
-    let judgement = place.judge(&row, &early).await.expect("a verdict");
+    let judgement = fixture.judge(&row, &early).await.expect("a verdict");
     assert_eq!(judgement.checks[0].score, 0.0, "{judgement:?}");
 }

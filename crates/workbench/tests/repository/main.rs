@@ -3,8 +3,8 @@
 
 mod archives;
 mod cheats;
+mod fixture;
 mod languages;
 mod patches;
-mod place;
 mod sessions;
 mod verdicts;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What a file of a shipped tree holds.
+/// Contents of a file of a shipped tree.
 pub(crate) fn file(name: &str, path: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments/repository");
     std::fs::read_to_string(folder.join(name).join("tree").join(path)).expect("a shipped file")

@@ -4,24 +4,24 @@ use palestra_state::secrets::Secrets;
 use palestra_workbench::work::{From, JudgeError, Work as _};
 use serde_json::json;
 
+use crate::fixture;
 use crate::patches::{add, prepend};
-use crate::place;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_shipped_instance_is_admitted_and_solved_by_its_solution_alone() {
-    let Some(place) = place::open("python") else { return };
-    let rows = place::shipped();
+    let Some(fixture) = fixture::open("python") else { return };
+    let rows = fixture::shipped();
     assert_eq!(rows.len(), 5);
     for (name, row) in rows {
-        let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
+        let report = fixture.repository.examine(&row, &fixture.workbench).await.expect("it could be tried");
         assert!(report.admitted(), "{name}: {report}");
         let solution = row["patch"].as_str().expect("a patch");
-        let solved = place.judge(&row, solution).await.expect("a verdict");
+        let solved = fixture.judge(&row, solution).await.expect("a verdict");
         assert!(solved.checks.iter().all(|check| check.score == 1.0), "{name}: {solved:?}");
         assert_eq!((solved.from, solved.trainable), (From::InPlace, false));
-        let again = place.judge(&row, solution).await.expect("a verdict");
+        let again = fixture.judge(&row, solution).await.expect("a verdict");
         assert_eq!(solved, again, "{name}");
-        let unsolved = place.judge(&row, "").await.expect("a verdict");
+        let unsolved = fixture.judge(&row, "").await.expect("a verdict");
         assert_eq!(unsolved.checks[0].score, 0.0, "{name}");
         assert_eq!(unsolved.checks[2].score, 1.0, "{name}: what passed before still passes");
     }
@@ -29,28 +29,28 @@ async fn every_shipped_instance_is_admitted_and_solved_by_its_solution_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn half_a_solution_scores_only_where_that_was_asked_for() {
-    let Some(place) = place::open("python") else { return };
-    let mut row = place::row("intervals-1");
+    let Some(fixture) = fixture::open("python") else { return };
+    let mut row = fixture::row("intervals-1");
     let half = row["patch"]
         .as_str()
         .expect("a patch")
         .replace("+        if joined and start <= joined", "+        if joined and start < joined");
-    let strict = place.judge(&row, &half).await.expect("a verdict");
+    let strict = fixture.judge(&row, &half).await.expect("a verdict");
     assert_eq!(strict.checks[0].score, 0.0);
     assert!((strict.checks[1].score - 1.0 / 3.0).abs() < 1e-9, "{strict:?}");
     row["partial"] = true.into();
-    let partial = place.judge(&row, &half).await.expect("a verdict");
+    let partial = fixture.judge(&row, &half).await.expect("a verdict");
     assert!((partial.checks[0].score - 1.0 / 3.0).abs() < 1e-9, "{partial:?}");
     let breaking = prepend("intervals", "intervals/parse.py", "raise RuntimeError\n");
-    let broken = place.judge(&row, &breaking).await.expect("a verdict");
+    let broken = fixture.judge(&row, &breaking).await.expect("a verdict");
     assert_eq!(broken.checks[0].score, 0.0);
     assert_eq!(broken.checks[2].score, 0.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_by_hand_with_wrong_counts_applies() {
-    let Some(place) = place::open("python") else { return };
-    let row = place::row("ledger-1");
+    let Some(fixture) = fixture::open("python") else { return };
+    let row = fixture::row("ledger-1");
     let solution = row["patch"].as_str().expect("a patch");
     let careless: String = solution
         .lines()
@@ -61,14 +61,14 @@ async fn a_patch_by_hand_with_wrong_counts_applies() {
         })
         .collect();
     assert_ne!(careless, solution);
-    let judgement = place.judge(&row, &careless).await.expect("a verdict");
+    let judgement = fixture.judge(&row, &careless).await.expect("a verdict");
     assert_eq!(judgement.checks[0].score, 1.0, "{judgement:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_broken_in_the_judge_is_no_score() {
-    let Some(place) = place::open("python") else { return };
-    let row = place::row("intervals-1");
+async fn broken_judges_give_no_score() {
+    let Some(fixture) = fixture::open("python") else { return };
+    let row = fixture::row("intervals-1");
     let breaks: [(&str, serde_json::Value); 6] = [
         ("test_command", json!("no-such-program {report}")),
         ("test_command", json!("exit 0 # {report}")),
@@ -80,20 +80,20 @@ async fn what_is_broken_in_the_judge_is_no_score() {
     for (field, value) in breaks {
         let mut broken = row.clone();
         broken[field] = value.clone();
-        let judged = place.judge(&broken, &add("intervals/more.py", "x = 1\n")).await;
+        let judged = fixture.judge(&broken, &add("intervals/more.py", "x = 1\n")).await;
         assert!(matches!(judged, Err(JudgeError::Verifier(_))), "{value}: {judged:?}");
-        let admitted = place.repository.examine(&broken, &place.desk).await;
+        let admitted = fixture.repository.examine(&broken, &fixture.workbench).await;
         assert!(admitted.is_err() || admitted.is_ok_and(|report| !report.admitted()), "{value}");
     }
     let evidence = json!({"patch": format!("sha256:{}", "0".repeat(64))});
-    let judged = place.repository.judge(&row, Secrets::Seed(1), &evidence, &place.desk).await;
+    let judged = fixture.repository.judge(&row, Secrets::Seed(1), &evidence, &fixture.workbench).await;
     assert!(matches!(judged, Err(JudgeError::Unavailable(_))), "{judged:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_wrong_test_of_a_list_is_named_before_it_is_let_in() {
-    let Some(place) = place::open("python") else { return };
-    let mut row = place::row("intervals-1");
+    let Some(fixture) = fixture::open("python") else { return };
+    let mut row = fixture::row("intervals-1");
     row["FAIL_TO_PASS"] = json!([
         "tests/test_sets.py::test_clamp",
         "tests/test_sets.py::test_spans_that_touch_are_one",
@@ -103,7 +103,7 @@ async fn every_wrong_test_of_a_list_is_named_before_it_is_let_in() {
         "tests/test_sets.py::test_several_cuts_in_one_span_are_all_made",
         "tests/test_parse.py::test_nothing_is_the_empty_set"
     ]);
-    let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
+    let report = fixture.repository.examine(&row, &fixture.workbench).await.expect("it could be tried");
     assert_eq!(
         report.faults,
         [
@@ -116,26 +116,26 @@ async fn every_wrong_test_of_a_list_is_named_before_it_is_let_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flaky_test_is_not_let_in() {
-    let Some(place) = place::open("python") else { return };
-    let mut row = place::row("intervals-1");
+    let Some(fixture) = fixture::open("python") else { return };
+    let mut row = fixture::row("intervals-1");
     // The folder of the report has another name in every round, as chance would have it.
     let flaky = "case {report} in /judge/[0-7]*) x=1;; *) x=2;; esac; echo \"def test_chance(): assert $x == 1\" > tests/test_chance.py; python3 -m pytest -q --junitxml={report} tests";
     row["test_command"] = flaky.into();
     row["PASS_TO_PASS"] = json!(["tests/test_chance.py::test_chance"]);
-    let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
+    let report = fixture.repository.examine(&row, &fixture.workbench).await.expect("it could be tried");
     assert!(!report.admitted(), "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn containers_admit_and_judge_alike() {
-    let Some(place) = place::open_docker("build").await else { return };
-    let row = place::row("hashmap-1");
-    let report = place.repository.examine(&row, &place.desk).await.expect("it could be tried");
+    let Some(fixture) = fixture::open_docker("build").await else { return };
+    let row = fixture::row("hashmap-1");
+    let report = fixture.repository.examine(&row, &fixture.workbench).await.expect("it could be tried");
     assert!(report.admitted(), "{report}");
-    let solved = place.judge(&row, row["patch"].as_str().expect("a patch")).await.expect("a verdict");
+    let solved = fixture.judge(&row, row["patch"].as_str().expect("a patch")).await.expect("a verdict");
     assert_eq!(solved.checks[0].score, 1.0, "{solved:?}");
-    let unsolved = place.judge(&row, &add("src/more.c", "int more;\n")).await.expect("a verdict");
+    let unsolved = fixture.judge(&row, &add("src/more.c", "int more;\n")).await.expect("a verdict");
     assert_eq!(unsolved.checks[0].score, 0.0, "{unsolved:?}");
-    let docker = place.desk.sandboxes.backend(Some("docker")).expect("the back end");
+    let docker = fixture.workbench.sandboxes.backend(Some("docker")).expect("the back end");
     docker.sweep(&std::collections::BTreeSet::new()).await.expect("nothing is left");
 }

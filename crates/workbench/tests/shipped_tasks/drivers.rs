@@ -15,7 +15,7 @@ use palestra_workbench::terminal::check::score;
 use palestra_workbench::work::{Call, Input, Judgement, Opening, Work as _};
 use serde_json::{Value, json};
 
-use crate::{AREAS, Place, shipped_tasks, tried};
+use crate::{AREAS, Fixture, shipped_tasks, tried};
 
 const ATTACK: &str = include_str!("attack.pl");
 const FORMS: [&str; 3] = ["traced", "offered", "left"];
@@ -65,29 +65,29 @@ fn has_driver(checks: &Value) -> bool {
 }
 
 async fn on(backend: &str, area: &str) {
-    let Some(place) = Place::find(backend).await else { return };
+    let Some(fixture) = Fixture::find(backend).await else { return };
     for row in rows_with_drivers().into_iter().filter(|row| row["area"] == area).take(tried(backend)) {
         let name = row["name"].as_str().expect("a name");
-        let evidence = played(&place, backend, &row, &solution(&row), "solution").await;
-        let judged = judged(&place, &row, &evidence).await;
+        let evidence = played(&fixture, backend, &row, &solution(&row), "solution").await;
+        let judged = judged(&fixture, &row, &evidence).await;
         assert!((score(&judged) - 1.0).abs() < 1e-9 && judged.trainable, "{name}: {judged:?}");
         if DATA_ALONE.contains(&name) {
             println!("{backend}, {name}: 1 for the solution; nothing of the acting side runs");
             continue;
         }
         for form in FORMS {
-            attacked(&place, backend, &row, form).await;
+            attacked(&fixture, backend, &row, form).await;
         }
     }
-    assert_eq!(place.desk.sandboxes.open(), 0);
+    assert_eq!(fixture.workbench.sandboxes.open(), 0);
 }
 
 /// Plays an attack and judges it: with the task's checks, and with checks that ask whether it ran and reached nothing.
-async fn attacked(place: &Place, backend: &str, row: &Value, form: &str) {
+async fn attacked(fixture: &Fixture, backend: &str, row: &Value, form: &str) {
     let name = row["name"].as_str().expect("a name");
-    let evidence = played(place, backend, row, &attack(row, form), form).await;
-    let real = judged(place, row, &evidence).await;
-    let marks = judged(place, &marked(row), &evidence).await;
+    let evidence = played(fixture, backend, row, &attack(row, form), form).await;
+    let real = judged(fixture, row, &evidence).await;
+    let marks = judged(fixture, &marked(row), &evidence).await;
     let mut ran = 0;
     for (check, mark) in real.checks.iter().zip(&marks.checks) {
         // What it noted, where that is not what is asked for.
@@ -167,7 +167,7 @@ fn attack(row: &Value, form: &str) -> Vec<Call> {
     calls
 }
 
-/// What a check's driver should print, in its first case.
+/// Expected output of a check's driver, in its first case.
 fn expected_of(check: &Value) -> Option<String> {
     let stdout = check.pointer("/cases/0/stdout/equals").or_else(|| check.pointer("/stdout/equals"));
     // Its beginning is enough to give a forgery away, and the script that lays the attack has to stay short.
@@ -286,17 +286,17 @@ clean:
 END"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_tried_proves_nothing_by_what_it_claims_locally() {
+async fn claims_of_tried_programs_prove_nothing_locally() {
     claims("local").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_tried_proves_nothing_by_what_it_claims_in_containers() {
+async fn claims_of_tried_programs_prove_nothing_in_containers() {
     claims("docker").await;
 }
 
 async fn claims(backend: &str) {
-    let Some(place) = Place::find(backend).await else { return };
+    let Some(fixture) = Fixture::find(backend).await else { return };
     for (task, check, script) in CLAIMS {
         let row = rows_with_drivers().into_iter().find(|row| row["name"] == task).expect("a task");
         let mut calls = solution(&row);
@@ -305,8 +305,8 @@ async fn claims(backend: &str) {
         let script = format!("cd ~/work\ncp parallel.sh solved.sh 2> /dev/null\n{script}");
         let arguments = json!({"command": script, "timeout_ms": 60_000}).as_object().cloned().expect("arguments");
         calls.push(Call { tool: "exec".to_owned(), arguments });
-        let evidence = played(&place, backend, &row, &calls, "claim").await;
-        let judged = judged(&place, &row, &evidence).await;
+        let evidence = played(&fixture, backend, &row, &calls, "claim").await;
+        let judged = judged(&fixture, &row, &evidence).await;
         let found = judged.checks.iter().find(|found| found.name == check).expect("a check");
         assert!(found.score == 0.0, "{task}, {script}: {found:?}");
         println!("{backend}, {task}: {}", found.evidence);
@@ -316,7 +316,7 @@ async fn claims(backend: &str) {
 /// Drivers that people write may ask git beside what it is told: what usually leads it does not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn git_of_a_judge_is_not_led_by_a_repository_among_the_artefacts() {
-    let Some(place) = Place::find("local").await else { return };
+    let Some(fixture) = Fixture::find("local").await else { return };
     let mut row = rows_with_drivers().into_iter().find(|row| row["name"] == "rescue-commits").expect("a task");
     let script = "cd ~/work/notes && git replace main main~1 && git rev-parse main > .git/info/grafts\n\
                   touch junk; git config status.showUntrackedFiles no; git config core.excludesFile .git/description; echo junk > .git/description";
@@ -327,26 +327,26 @@ async fn git_of_a_judge_is_not_led_by_a_repository_among_the_artefacts() {
         "driver": "\"$PROGRAM\" sh -c 'git -C notes log --format=%s main; git -C notes status --porcelain' < /dev/null 2> /dev/null | cat",
         "stdout": {"equals": "Say more\nBegin\n?? junk\n"},
     }]);
-    let evidence = played(&place, "local", &row, &calls, "led").await;
-    let judged = judged(&place, &row, &evidence).await;
+    let evidence = played(&fixture, "local", &row, &calls, "led").await;
+    let judged = judged(&fixture, &row, &evidence).await;
     assert!((score(&judged) - 1.0).abs() < 1e-9, "{judged:?}");
 }
 
-async fn played(place: &Place, backend: &str, row: &Value, calls: &[Call], name: &str) -> Value {
+async fn played(fixture: &Fixture, backend: &str, row: &Value, calls: &[Call], name: &str) -> Value {
     let config = json!({ "backend": backend }).as_object().cloned().unwrap_or_default();
     let name = format!("{name}-{}", row["name"].as_str().expect("a name"));
     let opening = Opening { name, secrets: Secrets::Seed(20_261), config, resumed: false, from: None };
-    let mut room = place.terminal.open(row, &opening, &place.desk).await.expect("a room");
+    let mut workspace = fixture.terminal.open(row, &opening, &fixture.workbench).await.expect("a workspace");
     for call in calls {
-        room.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await.expect("it lives");
+        workspace.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await.expect("it lives");
     }
-    let evidence = room.evidence().await.expect("evidence");
-    room.close().await;
+    let evidence = workspace.evidence().await.expect("evidence");
+    workspace.close().await;
     evidence
 }
 
-async fn judged(place: &Place, row: &Value, evidence: &Value) -> Judgement {
-    place.terminal.judge(row, Secrets::Seed(20_261), evidence, &place.desk).await.expect("judged")
+async fn judged(fixture: &Fixture, row: &Value, evidence: &Value) -> Judgement {
+    fixture.terminal.judge(row, Secrets::Seed(20_261), evidence, &fixture.workbench).await.expect("judged")
 }
 
 const NOBODY: u32 = 65_534;
@@ -399,7 +399,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
 }
 
-/// What the test above runs.
+/// Program that the test above runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_nobody() {
     // By itself it has nothing to play: the test above does not hold unless this one, as nobody, has played all rows.
@@ -412,16 +412,16 @@ async fn as_nobody() {
         return;
     }
     let images = Images::new(folder.path().join("images"));
-    let place = Place::with(folder, images, Arc::new(local));
+    let fixture = Fixture::with(folder, images, Arc::new(local));
     for row in rows {
         let name = row["name"].as_str().expect("a name");
-        let evidence = played(&place, "local", &row, &solution(&row), "solution").await;
-        let solved = judged(&place, &row, &evidence).await;
+        let evidence = played(&fixture, "local", &row, &solution(&row), "solution").await;
+        let solved = judged(&fixture, &row, &evidence).await;
         assert!((score(&solved) - 1.0).abs() < 1e-9 && !solved.trainable, "{name}: {solved:?}");
         assert!(solved.checks.iter().any(|check| check.evidence.contains("one user")), "{name}: {solved:?}");
         for form in FORMS {
-            let evidence = played(&place, "local", &row, &attack(&row, form), form).await;
-            assert!(!judged(&place, &row, &evidence).await.trainable, "{name}, {form}");
+            let evidence = played(&fixture, "local", &row, &attack(&row, form), form).await;
+            assert!(!judged(&fixture, &row, &evidence).await.trainable, "{name}, {form}");
         }
         println!("{name}: {} and not trainable", score(&solved));
     }

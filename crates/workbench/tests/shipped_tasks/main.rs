@@ -20,7 +20,7 @@ use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
 use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::terminal::check::{check_keys, check_task};
-use palestra_workbench::work::{Desk, Input, Opening, Upload, UploadedFile, Work as _};
+use palestra_workbench::work::{Input, Opening, Upload, UploadedFile, Work as _, Workbench};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -80,7 +80,7 @@ fn there_are_tasks_in_every_area_split_and_difficulty() {
     assert!(contents.len() >= 35 && cheats >= 40, "{} tasks, {cheats} cheats", contents.len());
 }
 
-/// How many tasks of an area are proven: a few, unless `PALESTRA_TASKS` asks for all.
+/// Number of proven tasks of an area: a few, unless `PALESTRA_TASKS` asks for all.
 fn tried(backend: &str) -> usize {
     match backend {
         _ if std::env::var("PALESTRA_TASKS").is_ok_and(|tasks| tasks == "all") => usize::MAX,
@@ -91,9 +91,9 @@ fn tried(backend: &str) -> usize {
 
 /// Proves the tasks of an area.
 async fn area(backend: &str, area: &str) {
-    let Some(place) = Place::find(backend).await else { return };
+    let Some(fixture) = Fixture::find(backend).await else { return };
     for (_, row) in shipped_tasks(area).into_iter().take(tried(backend)) {
-        let report = check_task(&place.terminal, &row, &place.desk, Some(backend)).await;
+        let report = check_task(&fixture.terminal, &row, &fixture.workbench, Some(backend)).await;
         assert_eq!(report.faults, Vec::<String>::new(), "{}", report.task);
         for (cheat, (score, trainable)) in &report.cheats {
             assert!(*score == 0.0 || !trainable, "{}: {cheat:?} scores {score} without a label", report.task);
@@ -101,19 +101,19 @@ async fn area(backend: &str, area: &str) {
         for (cheat, (score, _)) in &report.cheats {
             assert!(*score == 0.0, "{}: {cheat:?} scores {score}", report.task);
         }
-        let first = place.digest(&row, backend, 5, "first").await;
-        assert_eq!(first, place.digest(&row, backend, 5, "again").await, "{}: equal seeds differ", report.task);
+        let first = fixture.digest(&row, backend, 5, "first").await;
+        assert_eq!(first, fixture.digest(&row, backend, 5, "again").await, "{}: equal seeds differ", report.task);
         if !row["scene"]["secrets"].is_null() {
-            assert_ne!(first, place.digest(&row, backend, 6, "other").await, "{}: secrets stay", report.task);
+            assert_ne!(first, fixture.digest(&row, backend, 6, "other").await, "{}: secrets stay", report.task);
         }
     }
-    assert_eq!(place.desk.sandboxes.open(), 0);
+    assert_eq!(fixture.workbench.sandboxes.open(), 0);
 }
 
 /// Every shipped task that hides something is solved whatever it is: with two keys, and with twenty where all tasks are asked for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_are_solved_whatever_they_hide() {
-    let Some(place) = Place::find("local").await else { return };
+    let Some(fixture) = Fixture::find("local").await else { return };
     let keys = if tried("local") == usize::MAX { 20 } else { 2 };
     let mut hiding = 0;
     for (_, row) in AREAS.iter().flat_map(|area| shipped_tasks(area)) {
@@ -121,23 +121,23 @@ async fn tasks_are_solved_whatever_they_hide() {
             continue;
         }
         hiding += 1;
-        let faults = check_keys(&place.terminal, &row, &place.desk, Some("local"), keys).await;
+        let faults = check_keys(&fixture.terminal, &row, &fixture.workbench, Some("local"), keys).await;
         assert_eq!(faults, Ok(Vec::new()), "{}", row["name"]);
     }
     assert!(hiding >= 8, "{hiding} tasks hide something");
-    assert_eq!(place.desk.sandboxes.open(), 0);
+    assert_eq!(fixture.workbench.sandboxes.open(), 0);
 }
 
 /// Proves folders in the public layout.
 async fn folders(backend: &str) {
-    let Some(place) = Place::find(backend).await else { return };
-    let rows = folder_rows(&place.terminal);
+    let Some(fixture) = Fixture::find(backend).await else { return };
+    let rows = folder_rows(&fixture.terminal);
     assert!(rows.len() >= 12, "{} folders", rows.len());
     for row in rows.into_iter().take(tried(backend)) {
-        let report = check_task(&place.terminal, &row, &place.desk, Some(backend)).await;
+        let report = check_task(&fixture.terminal, &row, &fixture.workbench, Some(backend)).await;
         assert_eq!(report.faults, Vec::<String>::new(), "{}", report.task);
     }
-    assert_eq!(place.desk.sandboxes.open(), 0);
+    assert_eq!(fixture.workbench.sandboxes.open(), 0);
 }
 
 /// Rows of the folders, each with the cheats that are kept for it.
@@ -185,13 +185,13 @@ fn files(folder: &Path) -> BTreeMap<String, UploadedFile> {
 }
 
 /// Where tasks are proven.
-struct Place {
-    desk: Desk,
+struct Fixture {
+    workbench: Workbench,
     terminal: Terminal,
     _folder: TempDir,
 }
 
-impl Place {
+impl Fixture {
     /// A place with one back end; `None` where it or an image is missing.
     async fn find(backend: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -221,19 +221,19 @@ impl Place {
     fn with(folder: TempDir, images: Images, backend: Arc<dyn Backend>) -> Self {
         let profiles = shipped::profiles().expect("profiles");
         let sandboxes = Sandboxes::new(vec![backend], images, profiles, Bounds { sandboxes_max: 16, warm_min: 0 });
-        let desk = Desk { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
-        Self { desk, terminal: Terminal::new(), _folder: folder }
+        let workbench = Workbench { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
+        Self { workbench, terminal: Terminal::new(), _folder: folder }
     }
 
-    /// What a task's folder holds at the beginning.
+    /// Digest of a task's folder at the beginning.
     async fn digest(&self, row: &Value, backend: &str, seed: u64, name: &str) -> String {
         let config = json!({ "backend": backend }).as_object().cloned().unwrap_or_default();
         let name = format!("digest-{}-{name}", row["name"].as_str().expect("a name"));
         let opening = Opening { name, secrets: Secrets::Seed(seed), config, resumed: false, from: None };
-        let mut room = self.terminal.open(row, &opening, &self.desk).await.expect("a room");
+        let mut workspace = self.terminal.open(row, &opening, &self.workbench).await.expect("a workspace");
         let arguments = json!({ "command": DIGEST }).as_object().cloned().unwrap_or_default();
-        let seen = room.act(Input::Call { tool: "exec", arguments: &arguments }).await.expect("it lives");
-        room.close().await;
+        let seen = workspace.act(Input::Call { tool: "exec", arguments: &arguments }).await.expect("it lives");
+        workspace.close().await;
         assert_eq!(seen.data["exit_code"], 0, "{}", seen.text);
         seen.text
     }

@@ -8,7 +8,7 @@ use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, JudgeError, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;
 
-use crate::desk::{TestDesk, exec};
+use crate::workbench::{TestWorkbench, exec};
 
 const DOCKERFILE: &str = r#"
 FROM ubuntu:24.04
@@ -23,7 +23,7 @@ if [ "$(cat /app/out.txt)" = "$GREETING ann bob" ]; then echo '{"reward": 1.0}';
 "#;
 
 /// A folder; `changed` replaces files of it.
-fn row(test: &TestDesk, changed: &[(&str, &str)]) -> Value {
+fn row(test: &TestWorkbench, changed: &[(&str, &str)]) -> Value {
     let mut files = BTreeMap::new();
     for (path, text) in [
         ("x/task.toml", "[environment]\nnetwork_mode = \"no-network\"\n[verifier]\ntimeout_sec = 20.0\n"),
@@ -50,12 +50,12 @@ fn no_images() -> bool {
     none
 }
 
-async fn attempt(test: &TestDesk, row: &Value, command: &str) -> Result<Judgement, JudgeError> {
-    let mut room = test.open(row, "attempt").await;
-    exec(&mut *room, command).await;
-    let evidence = room.evidence().await.expect("evidence");
-    room.close().await;
-    test.terminal.judge(row, Secrets::Seed(7), &evidence, &test.desk).await
+async fn attempt(test: &TestWorkbench, row: &Value, command: &str) -> Result<Judgement, JudgeError> {
+    let mut workspace = test.open(row, "attempt").await;
+    exec(&mut *workspace, command).await;
+    let evidence = workspace.evidence().await.expect("evidence");
+    workspace.close().await;
+    test.terminal.judge(row, Secrets::Seed(7), &evidence, &test.workbench).await
 }
 
 #[tokio::test]
@@ -63,14 +63,14 @@ async fn a_folder_is_built_solved_and_judged() {
     if no_images() {
         return;
     }
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     for mode in ["", "environment_mode = \"in_place\"\n", "environment_mode = \"separate\"\n"] {
         let toml = format!("artifacts = [\"out.txt\"]\n[verifier]\n{mode}");
-        let report = check_task(&test.terminal, &row(&test, &[("x/task.toml", &toml)]), &test.desk, None).await;
+        let report = check_task(&test.terminal, &row(&test, &[("x/task.toml", &toml)]), &test.workbench, None).await;
         assert_eq!(report.faults, Vec::<String>::new(), "{mode}");
         assert_eq!((report.solution, report.null), (Some(1.0), Some(0.0)), "{mode}");
     }
-    assert_eq!(test.desk.sandboxes.open(), 0);
+    assert_eq!(test.workbench.sandboxes.open(), 0);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn verdicts_say_from_where_they_were_judged_and_what_may_be_learnt_from() 
     if no_images() {
         return;
     }
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     let plain = row(&test, &[]);
     let solved = "echo good day ann bob > out.txt";
     let judgement = attempt(&test, &plain, solved).await.expect("judged");
@@ -130,7 +130,7 @@ async fn forged_rewards_score_nothing() {
     if no_images() {
         return;
     }
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     let plain = row(&test, &[]);
     for forged in [
         "mkdir -p /logs/verifier /tests; echo 1 > /logs/verifier/reward.txt; printf 'exit 0' > /tests/test.sh; chmod -R a-w /logs /tests",
@@ -147,7 +147,7 @@ async fn a_judge_that_fails_gives_no_score() {
     if no_images() {
         return;
     }
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     let tested = |script: &'static str| row(&test, &[("x/tests/test.sh", script)]);
     for script in [
         "exit 1",
@@ -176,7 +176,7 @@ async fn preparations_that_fail_are_told() {
     if no_images() {
         return;
     }
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     for (line, words) in [
         ("RUN apt-get install -y nonsense-package git", "lacks nonsense-package"),
         ("RUN pip install nonsense==1.0", "lacks nonsense==1.0"),
@@ -184,9 +184,9 @@ async fn preparations_that_fail_are_told() {
     ] {
         let dockerfile = format!("FROM python:3.12\n{line}\n");
         let row = row(&test, &[("x/environment/Dockerfile", &dockerfile)]);
-        let opened = test.terminal.open(&row, &crate::desk::opening("fails"), &test.desk).await;
+        let opened = test.terminal.open(&row, &crate::workbench::opening("fails"), &test.workbench).await;
         let error = opened.err().expect("refused").to_string();
         assert!(error.contains(words), "{error}");
-        assert_eq!(test.desk.sandboxes.open(), 0);
+        assert_eq!(test.workbench.sandboxes.open(), 0);
     }
 }

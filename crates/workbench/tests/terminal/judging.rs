@@ -5,30 +5,30 @@ use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, Judgement, Upload, Work as _};
 use serde_json::json;
 
-use crate::desk::{PLAIN, TestDesk, exec, is_root};
+use crate::workbench::{PLAIN, TestWorkbench, exec, is_root};
 
 #[tokio::test]
 async fn a_sound_task_is_proven() {
-    let test = TestDesk::new();
-    let report = check_task(&test.terminal, &test.row(PLAIN), &test.desk, None).await;
+    let test = TestWorkbench::new();
+    let report = check_task(&test.terminal, &test.row(PLAIN), &test.workbench, None).await;
     assert_eq!(report.faults, Vec::<String>::new());
     assert_eq!((report.solution, report.null), (Some(1.0), Some(0.0)));
     assert_eq!(report.cheats["touch"], (0.0, is_root()));
-    assert_eq!(test.desk.sandboxes.open(), 0);
+    assert_eq!(test.workbench.sandboxes.open(), 0);
 }
 
 #[tokio::test]
 async fn a_task_that_lies_is_told_so() {
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     let row = test.row(&PLAIN.replace("equals: \"a\\nb ${flag}\\n\"", "absent: true"));
-    let report = check_task(&test.terminal, &row, &test.desk, None).await;
+    let report = check_task(&test.terminal, &row, &test.workbench, None).await;
     assert!(report.faults.iter().any(|fault| fault.contains("the solution scores 0.75")), "{:?}", report.faults);
     assert!(report.faults.iter().any(|fault| fault.contains("doing nothing scores 0.25")), "{:?}", report.faults);
 }
 
 #[tokio::test]
 async fn hostile_artefacts_score_nothing_and_harm_nobody() {
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     let row = test.row(PLAIN);
     for (name, attempt) in [
         ("fifo", "mkfifo out.txt tool.sh"),
@@ -42,34 +42,34 @@ async fn hostile_artefacts_score_nothing_and_harm_nobody() {
         ("hidden", "cat /judge/in.txt > out.txt 2>/dev/null; echo 'cat /judge/* /judge/expected' > tool.sh"),
         ("late", "(while :; do echo x > out.txt; done) & "),
     ] {
-        let mut room = test.open(&row, name).await;
-        exec(&mut *room, attempt).await;
-        let evidence = room.evidence().await.expect("evidence");
-        let judgement = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.desk).await.expect("judged");
+        let mut workspace = test.open(&row, name).await;
+        exec(&mut *workspace, attempt).await;
+        let evidence = workspace.evidence().await.expect("evidence");
+        let judgement = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.workbench).await.expect("judged");
         assert_eq!(score(&judgement), 0.0, "{name}: {judgement:?}");
         assert_eq!(judgement.from, From::Fresh);
-        assert_eq!(exec(&mut *room, "echo alive").await.text.lines().last(), Some("alive"), "{name}");
-        room.close().await;
+        assert_eq!(exec(&mut *workspace, "echo alive").await.text.lines().last(), Some("alive"), "{name}");
+        workspace.close().await;
     }
 }
 
-/// What a solved task is judged as, with another second check.
-async fn judged_with(test: &TestDesk, name: &str, check: serde_json::Value, hidden: bool) -> Judgement {
+/// Judgement of a solved task, with another second check.
+async fn judged_with(test: &TestWorkbench, name: &str, check: serde_json::Value, hidden: bool) -> Judgement {
     let mut row = test.row(PLAIN);
     row["judge"]["checks"][1] = check;
     if !hidden {
         row["judge"].as_object_mut().expect("a judge").remove("files");
     }
-    let mut room = test.open(&row, name).await;
-    exec(&mut *room, "sort in.txt > out.txt; echo sort > tool.sh").await;
-    let evidence = room.evidence().await.expect("evidence");
-    room.close().await;
-    test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.desk).await.expect("judged")
+    let mut workspace = test.open(&row, name).await;
+    exec(&mut *workspace, "sort in.txt > out.txt; echo sort > tool.sh").await;
+    let evidence = workspace.evidence().await.expect("evidence");
+    workspace.close().await;
+    test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.workbench).await.expect("judged")
 }
 
 #[tokio::test]
 async fn a_task_from_before_there_were_drivers_is_judged_and_nobody_learns_from_it() {
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     for (name, line, input, hidden, why) in [
         ("beside", "sh tool.sh < /judge/in.txt", "", true, "hidden files lie beside"),
         ("shell", "cat | sh tool.sh", "3\n1\n2\n", false, "the shell that decides"),
@@ -85,7 +85,7 @@ async fn a_task_from_before_there_were_drivers_is_judged_and_nobody_learns_from_
 
 #[tokio::test]
 async fn a_driver_that_touches_what_it_tries_by_itself_fails_with_a_hint() {
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     for (name, line) in [("runs", "sh /home/agent/work/tool.sh < in.txt"), ("reads", "cat /home/agent/work/tool.sh")] {
         let check = json!({"name": "tool", "driver": line, "stdout": {"equals": "1\n2\n3\n"}});
         let judged = judged_with(&test, name, check, true).await;
@@ -100,14 +100,14 @@ async fn a_driver_that_touches_what_it_tries_by_itself_fails_with_a_hint() {
 
 #[tokio::test]
 async fn programs_do_not_find_hidden_files_and_tasks_that_lay_them_beside_are_refused() {
-    let test = TestDesk::new();
+    let test = TestWorkbench::new();
     let program = json!({"name": "tool", "run": ["sh", "-c", "ls /judge; exit 0"], "stdout": {"equals": ""}});
     let mut row = test.row(PLAIN);
     row["judge"]["checks"].as_array_mut().expect("checks").push(program);
-    let mut room = test.open(&row, "beside").await;
-    let evidence = room.evidence().await.expect("evidence");
-    room.close().await;
-    let judged = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.desk).await.expect("judged");
+    let mut workspace = test.open(&row, "beside").await;
+    let evidence = workspace.evidence().await.expect("evidence");
+    workspace.close().await;
+    let judged = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.workbench).await.expect("judged");
     assert_eq!(judged.checks[2].score, 1.0, "{judged:?}");
     for (line, part) in [("sh tool.sh", "are for drivers"), ("sh tool.sh | sort", "write it as `driver`")] {
         let (before, after) = PLAIN.split_once("driver: '").expect("a driver");

@@ -8,19 +8,19 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value as Json, json};
 
 use crate::app::{Parameter, Role};
+use crate::check::contradictions::holds as tells;
 use crate::check::random;
-use crate::check::told::holds as tells;
-use crate::check::untold::tells_number;
+use crate::check::unstated::tells_number;
 use crate::data::Data;
 use crate::json::Codec;
 use crate::kinds::{TableId, Type};
-use crate::run::{Raised, Stop, World};
+use crate::run::{CallError, Raised, World};
+use crate::task::draw_key::DrawKey;
 use crate::task::episode::Episode;
 use crate::task::instance::Instance;
-use crate::task::ticket::Ticket;
 use crate::value::{RowKey, Value};
 
-/// How many references are followed to rows that a call may be about.
+/// Number of references that are followed to rows that a call may be about.
 const HOPS: usize = 2;
 /// Calls that are tried of each action.
 const CALLS_TRIED: usize = 1_000;
@@ -29,10 +29,10 @@ const OTHERS_TRIED: usize = 60;
 /// Texts of answers that are looked at for ids.
 const TEXTS_SHOWN: usize = 200;
 
-/// How a call is refused as is claimed.
+/// Claimed refusal of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tried {
-    /// With whatever other arguments.
+pub(super) enum ClaimedRefusal {
+    /// Refused with other arguments.
     Always,
     /// Not with some.
     Sometimes,
@@ -40,8 +40,12 @@ pub(super) enum Tried {
     Never,
 }
 
-/// Whether a call with what the task speaks of is refused as is claimed.
-pub(super) fn tried(ticket: Ticket<'_>, instance: &Arc<Instance>, meant: &dyn Fn(&Raised) -> bool) -> Option<Tried> {
+/// True if a call with what the task speaks of is refused as is claimed.
+pub(super) fn tried(
+    draw_key: DrawKey<'_>,
+    instance: &Arc<Instance>,
+    meant: &dyn Fn(&Raised) -> bool,
+) -> Option<ClaimedRefusal> {
     let mut episode = Episode::begin(instance, 0).ok()?;
     let mut answers = Vec::new();
     for call in instance.solution().iter().filter(|call| &*call.name != "submit") {
@@ -52,15 +56,17 @@ pub(super) fn tried(ticket: Ticket<'_>, instance: &Arc<Instance>, meant: &dyn Fn
     let pool = pool(instance, world, &own, &answers);
     let named = named(world, &pool);
     let spoken = |value: &Json| own.iter().any(|(_, known)| holds(value, known));
-    let mut random = ticket.draws("refusal").random().clone();
-    let mut found = Tried::Never;
-    for action in ticket.app.actions.iter().filter(|action| action.who.contains(&Role::AGENT)) {
+    let mut random = draw_key.draws("refusal").random().clone();
+    let mut found = ClaimedRefusal::Never;
+    for action in draw_key.app.actions.iter().filter(|action| action.who.contains(&Role::AGENT)) {
         let make = |given: &Map<String, Json>| world.clone().call(Role::AGENT, &action.name, given);
         for _ in 0..CALLS_TRIED {
             let given = arguments(world, &action.parameters, &pool, &mut random);
             let rows = rows(world, given.values());
             let about = given.values().any(spoken) || rows.is_empty();
-            if !about || !rows.is_subset(&named) || !matches!(make(&given), Err(Stop::Raised(raised)) if meant(&raised))
+            if !about
+                || !rows.is_subset(&named)
+                || !matches!(make(&given), Err(CallError::Raised(raised)) if meant(&raised))
             {
                 continue;
             }
@@ -73,11 +79,11 @@ pub(super) fn tried(ticket: Ticket<'_>, instance: &Arc<Instance>, meant: &dyn Fn
                 others.into_iter().filter(|(name, _)| !fixed(name)).chain(kept).collect::<Map<_, _>>()
             };
             if (0..OTHERS_TRIED).all(|_| make(&otherwise(&mut random)).is_err()) {
-                return Some(Tried::Always);
+                return Some(ClaimedRefusal::Always);
             }
             // What is refused for an argument that nobody asks for is refused for that.
             if given.values().all(|value| spoken(value) || is_row(world, value) || is_told(instance, value)) {
-                found = Tried::Sometimes;
+                found = ClaimedRefusal::Sometimes;
             }
         }
     }
@@ -100,13 +106,13 @@ fn named(world: &World, pool: &[(Type, Json)]) -> BTreeSet<RowKey> {
     rows(world, pool.iter().filter(|(kind, _)| matches!(kind, Type::Row(_))).map(|(_, value)| value))
 }
 
-/// Whether a value is the id of a row.
+/// True if a value is the id of a row.
 fn is_row(world: &World, value: &Json) -> bool {
     let data = world.data();
     value.as_str().is_some_and(|id| data.schema().ids().any(|(table, _)| data.by_id(table, id).is_some()))
 }
 
-/// Whether a value is another or has it within.
+/// True if a value is another or has it within.
 fn holds(value: &Json, known: &Json) -> bool {
     match value {
         Json::Array(values) => values.iter().any(|value| holds(value, known)),
@@ -115,7 +121,7 @@ fn holds(value: &Json, known: &Json) -> bool {
     }
 }
 
-/// What the task itself is given: its values, with the cells of its rows, by type.
+/// Values given by the task itself: its values, with the cells of its rows, by type.
 fn own(instance: &Instance, world: &World) -> Vec<(Type, Json)> {
     let codec = Codec::new(&instance.app.schema);
     let mut own = Vec::new();
@@ -132,7 +138,7 @@ fn own(instance: &Instance, world: &World) -> Vec<(Type, Json)> {
     own
 }
 
-/// What calls may be about: what the task is given, the cells of its rows that its solution was shown, and the rows that its
+/// Possible arguments of calls: what the task is given, the cells of its rows that its solution was shown, and the rows that its
 /// solution was shown. Of a table that the task draws rows from, only those that it has drawn or that its text names: what is refused
 /// of another row says nothing of this one.
 fn pool(instance: &Instance, world: &World, own: &[(Type, Json)], answers: &[Json]) -> Vec<(Type, Json)> {
@@ -170,7 +176,7 @@ fn pool(instance: &Instance, world: &World, own: &[(Type, Json)], answers: &[Jso
     pool
 }
 
-/// Whether the text of a task tells an argument. Flags and texts are in nobody's words.
+/// True if the text of a task tells an argument. Flags and texts are in nobody's words.
 fn is_told(instance: &Instance, value: &Json) -> bool {
     match value {
         Json::Number(number) => tells_number(&instance.text, &number.to_string()),
@@ -181,7 +187,7 @@ fn is_told(instance: &Instance, value: &Json) -> bool {
     }
 }
 
-/// Whether the text of a task names a row by one of its texts.
+/// True if the text of a task names a row by one of its texts.
 fn is_named(instance: &Instance, data: &Data, row: RowKey) -> bool {
     let cells = data.row(row).into_iter().flat_map(|row| row.cells.iter());
     cells.into_iter().any(|cell| matches!(cell, Value::Text(text) if tells(&instance.text, text)))

@@ -6,29 +6,29 @@ use crate::app::task::{Draw, Param};
 use crate::explore::{self, Options};
 use crate::run::Raised;
 use crate::task::call::Call;
+use crate::task::draw_key::DrawKey;
 use crate::task::episode::Episode;
 use crate::task::instance::Instance;
 use crate::task::parameter::Drawing;
 use crate::task::solve;
-use crate::task::ticket::Ticket;
 use crate::task::verdict::strict;
 use crate::value::Value;
 
-/// How the solution of a twin ended.
-pub(super) enum Met {
+/// End of the solution of a twin.
+pub(super) enum TwinOutcome {
     /// By an error.
     Refused(Call, Raised),
     /// As if nothing stood in the way.
     Nothing,
 }
 
-/// What the twin asks for, of the values of a task; none where the twin has drawn parameters that the task lacks, so that it
+/// Request of the twin with the values of a task; none where the twin has drawn parameters that the task lacks, so that it
 /// asks for something else.
-pub(super) fn same_request(ticket: Ticket<'_>, instance: &Arc<Instance>, twin: usize) -> Option<Arc<Instance>> {
-    let twin = Ticket { template: twin, ..ticket };
+pub(super) fn same_request(draw_key: DrawKey<'_>, instance: &Arc<Instance>, twin: usize) -> Option<Arc<Instance>> {
+    let twin = DrawKey { template: twin, ..draw_key };
     let mut values: Vec<Value> = Vec::new();
     for param in &twin.template().params {
-        let known = ticket.template().params.iter().zip(&instance.values);
+        let known = draw_key.template().params.iter().zip(&instance.values);
         let known = known.into_iter().find(|(known, _)| known.name == param.name && fits(known, param));
         let value = match (known, &param.draw) {
             (Some((_, value)), _) => value.clone(),
@@ -57,11 +57,16 @@ pub(super) fn way(request: &Arc<Instance>, searches: bool) -> Option<Vec<Call>> 
 }
 
 /// Plays the solution of another template with the values of a task; none where it cannot be.
-pub(super) fn played(ticket: Ticket<'_>, instance: &Arc<Instance>, twin: usize, attempt: u64) -> Option<Met> {
-    let twin = Ticket { template: twin, seed: attempt, ..ticket };
+pub(super) fn played(
+    draw_key: DrawKey<'_>,
+    instance: &Arc<Instance>,
+    twin: usize,
+    attempt: u64,
+) -> Option<TwinOutcome> {
+    let twin = DrawKey { template: twin, seed: attempt, ..draw_key };
     let steps = twin.template().solution.as_ref()?;
     let mut values: Vec<Value> = Vec::new();
-    let mut left: Vec<_> = ticket.template().params.iter().zip(&instance.values).collect();
+    let mut left: Vec<_> = draw_key.template().params.iter().zip(&instance.values).collect();
     for param in &twin.template().params {
         // The obstacle is what the twin would not be drawn with, so that its conditions are not asked.
         let named = left.iter().position(|(known, _)| known.name == param.name && fits(known, param));
@@ -73,8 +78,8 @@ pub(super) fn played(ticket: Ticket<'_>, instance: &Arc<Instance>, twin: usize, 
     }
     let taken = Arc::new(instance.taken_by(twin.template, values, instance.data.clone()));
     match solve::play(Episode::begin(&taken, 0).ok()?, steps) {
-        Ok(_) => Some(Met::Nothing),
-        Err(halted) => halted.refused.map(|refused| Met::Refused(refused.0, refused.1)),
+        Ok(_) => Some(TwinOutcome::Nothing),
+        Err(halted) => halted.refused.map(|refused| TwinOutcome::Refused(refused.0, refused.1)),
     }
 }
 
@@ -82,7 +87,7 @@ fn fits(known: &Param, param: &Param) -> bool {
     known.kind.present() == param.kind.present()
 }
 
-fn drawn(twin: Ticket<'_>, instance: &Instance, values: &[Value], param: &Param) -> Option<Value> {
+fn drawn(twin: DrawKey<'_>, instance: &Instance, values: &[Value], param: &Param) -> Option<Value> {
     let mut draws = twin.draws(&format!("param {}", param.name));
     let drawing = Drawing { app: twin.app, data: &instance.data, values, draws: &mut draws };
     drawing.value(param).ok()

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use super::plan::Plan;
 use crate::app::screen::{Details, words};
-use crate::app::{Action, Role, Shows, View};
+use crate::app::{Action, Role, RowSelection, View};
 use crate::compile::Compiler;
 use crate::definition::kind::{Kind, KindDefinition};
-use crate::definition::screen::{Layout, ScreenDefinition, Way, WidgetDefinition, WidgetKind};
+use crate::definition::screen::{Layout, LinkTarget, ScreenDefinition, WidgetDefinition, WidgetKind};
 use crate::definition::{Entries, Name};
 use crate::kinds::{TableId, Type};
 use crate::syntax::source::Source;
 
 impl Plan<'_, '_> {
-    /// What is shown of a row on the screen of its table.
+    /// Details shown of a row on the screen of its table.
     pub(super) fn shows(&self, table: TableId) -> Details {
         let of_table = || agents(self.views).filter(|(_, view)| view.table == table);
         let plain = of_table().filter(|(_, view)| view.parameters.is_empty());
-        let best = plain.min_by_key(|(_, view)| matches!(view.rows, Shows::Many(_)));
+        let best = plain.min_by_key(|(_, view)| matches!(view.rows, RowSelection::Many(_)));
         match best.or_else(|| of_table().next()) {
             Some((place, view)) if view.parameters.is_empty() => Details::View(place),
             Some((_, view)) => Details::Columns(view.shown.columns.clone()),
@@ -29,7 +29,7 @@ impl Plan<'_, '_> {
 
     /// The view that shows one row of a table and asks for nothing but its id.
     pub(super) fn view_of_one(&self, table: TableId) -> Option<usize> {
-        let mut ones = agents(self.views).filter(|(_, view)| matches!(view.rows, Shows::One(_)));
+        let mut ones = agents(self.views).filter(|(_, view)| matches!(view.rows, RowSelection::One(_)));
         ones.find(|(_, view)| view.table == table && view.parameters.is_empty()).map(|(place, _)| place)
     }
 }
@@ -49,7 +49,7 @@ pub(super) fn screens(compiler: &Compiler<'_>, actions: &[Action], views: &[View
 
     let tables: BTreeSet<TableId> = agents(views).map(|(_, view)| view.table).collect();
     let lists: Vec<(&View, Name)> = agents(views)
-        .filter(|(_, view)| matches!(view.rows, Shows::Many(_)))
+        .filter(|(_, view)| matches!(view.rows, RowSelection::Many(_)))
         .map(|(_, view)| (view, writer.name(&view.name, "list")))
         .collect();
     let details: BTreeMap<TableId, Name> =
@@ -75,10 +75,10 @@ pub(super) fn screens(compiler: &Compiler<'_>, actions: &[Action], views: &[View
             writer.add(find, &title, Vec::new(), vec![writer.ask(name)]);
         }
     }
-    for (_, view) in agents(views).filter(|(_, view)| matches!(view.rows, Shows::One(_))) {
+    for (_, view) in agents(views).filter(|(_, view)| matches!(view.rows, RowSelection::One(_))) {
         // The first view of one row without parameters is what the screen of its table shows.
         let first = agents(views).map(|(_, view)| view).find(|other| {
-            other.table == view.table && matches!(other.rows, Shows::One(_)) && other.parameters.is_empty()
+            other.table == view.table && matches!(other.rows, RowSelection::One(_)) && other.parameters.is_empty()
         });
         if first.is_none_or(|first| first.name != view.name) {
             let name = writer.name(&view.name, "view");
@@ -128,7 +128,7 @@ impl Writer<'_, '_> {
     }
 
     fn table(&self, table: TableId) -> Arc<str> {
-        Arc::clone(&self.compiler.ground.schema.table(table).name)
+        Arc::clone(&self.compiler.shared.schema.table(table).name)
     }
 
     fn shows_all(&self, view: &View) -> bool {
@@ -181,6 +181,9 @@ impl Writer<'_, '_> {
 
     /// Asks for a row by its id.
     fn ask(&self, screen: &Name) -> WidgetKind {
-        WidgetKind::Goto { way: Way { screen: screen.clone(), args: Vec::new() }, label: Some(self.source("Open")) }
+        WidgetKind::Goto {
+            way: LinkTarget { screen: screen.clone(), args: Vec::new() },
+            label: Some(self.source("Open")),
+        }
     }
 }

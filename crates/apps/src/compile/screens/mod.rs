@@ -1,4 +1,4 @@
-//! From the `screens` section to screens, with everything looked up and checked.
+//! Compiler of the `screens` section, with everything looked up and checked.
 
 mod generate;
 mod plan;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Compiler, kinds};
 use crate::app::screen::{Controls, Screen, Widget, WidgetKind, words};
-use crate::app::{Action, Embed, Role, Screens, Shown, View};
+use crate::app::{Action, Embed, Role, Screens, ShownFields, View};
 use crate::definition::screen::ScreenDefinition;
 use crate::fault::Faults;
 use crate::kinds::{ColumnId, TableId, Type};
@@ -42,12 +42,12 @@ impl Compiler<'_> {
             return None;
         }
         reach::check(&plan, &screens, faults);
-        let labels = self.ground.schema.ids().map(|(table, _)| self.label(table, views)).collect();
+        let labels = self.shared.schema.ids().map(|(table, _)| self.label(table, views)).collect();
         Some(Screens { screens, labels })
     }
 
     fn screen_args(&self, screen: &ScreenDefinition, faults: &mut Faults) -> Vec<(Arc<str>, Type)> {
-        let find = kinds::known(self.ground);
+        let find = kinds::known(self.shared);
         screen
             .args
             .iter()
@@ -62,7 +62,7 @@ impl Compiler<'_> {
         for view in views.iter().filter(|view| view.who.contains(&Role::AGENT)) {
             collect(self, view.table, &view.shown, table, &mut shown);
         }
-        let described = self.ground.schema.table(table);
+        let described = self.shared.schema.table(table);
         let texts = || {
             described.columns().filter(|(id, column)| {
                 shown.contains(id) && !column.secret && matches!(column.kind.present(), Type::Text)
@@ -77,14 +77,20 @@ impl Compiler<'_> {
 }
 
 /// Columns of a table that a view shows of it, at whatever depth.
-fn collect(compiler: &Compiler<'_>, of: TableId, shown: &Shown, table: TableId, columns: &mut BTreeSet<ColumnId>) {
+fn collect(
+    compiler: &Compiler<'_>,
+    of: TableId,
+    shown: &ShownFields,
+    table: TableId,
+    columns: &mut BTreeSet<ColumnId>,
+) {
     if of == table {
         columns.extend(&shown.columns);
     }
     for (_, embed) in &shown.embed {
         match embed {
             Embed::Referred { column, shown } => {
-                let kind = &compiler.ground.schema.table(of).describe(*column).kind;
+                let kind = &compiler.shared.schema.table(of).describe(*column).kind;
                 if *kind.present() == Type::Row(table) {
                     columns.extend(shown);
                 }
@@ -132,7 +138,7 @@ fn lists(body: &[Widget], controls: &mut BTreeMap<usize, Controls>) {
     }
 }
 
-/// What belongs to the lists.
+/// Attaches controls to the lists.
 fn attach(body: &[Widget], controls: &mut BTreeMap<usize, Controls>) {
     for widget in body {
         match &widget.kind {

@@ -1,4 +1,4 @@
-//! What compiling the screens knows, and what a screen may name.
+//! Compilation of screens, and the names in scope on a screen.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::expression::Roots;
 use crate::fault::Faults;
 use crate::kinds::Type;
 
-/// What compiling the screens knows.
+/// State of the compilation of screens.
 pub(super) struct Plan<'c, 'd> {
     pub(super) compiler: &'c Compiler<'d>,
     pub(super) actions: &'c [Action],
@@ -19,14 +19,14 @@ pub(super) struct Plan<'c, 'd> {
     pub(super) definitions: &'c Entries<ScreenDefinition>,
     /// By screen: what it is about.
     pub(super) args: Vec<Vec<(Arc<str>, Type)>>,
-    /// Whether the engine made the screens: then what the screens do not say is asked for.
+    /// True if the engine made the screens: then what the screens do not say is asked for.
     pub(super) generated: bool,
 }
 
 impl Plan<'_, '_> {
-    /// What the expressions of a screen may name.
+    /// Names in scope for the expressions of a screen.
     pub(super) fn names(&self, place: usize) -> Names<'_> {
-        let mut names = Names::new(self.compiler.ground, &self.compiler.of_actions, Roots::default());
+        let mut names = Names::new(self.compiler.shared, &self.compiler.of_actions, Roots::default());
         for (name, kind) in &self.args[place] {
             names.push(name, kind.clone());
         }

@@ -1,4 +1,4 @@
-//! Whether everything can be reached from home.
+//! Check that everything can be reached from home.
 
 use std::collections::BTreeSet;
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::plan::Plan;
-use crate::app::screen::{Controls, Details, Form, Given, Link, List, OPEN, Way, Widget, WidgetKind, words};
-use crate::app::{Shows, View};
+use crate::app::screen::{Controls, Details, Form, Given, Link, LinkTarget, List, OPEN, Widget, WidgetKind, words};
+use crate::app::{RowSelection, View};
 use crate::compile::names::Names;
-use crate::definition::screen::{Layout, Way as WrittenWay, WidgetDefinition, WidgetKind as Written};
+use crate::definition::screen::{Layout, LinkTarget as WrittenWay, WidgetDefinition, WidgetKind as Written};
 use crate::definition::{Bindings, Name};
 use crate::expression::{Template, compile_template};
 use crate::fault::Faults;
@@ -85,7 +85,7 @@ fn widget(
     Some(Widget { id, kind })
 }
 
-/// What a widget is called in ids.
+/// Name of a widget in ids.
 fn word(kind: &Written) -> &str {
     match kind {
         Written::List { .. } => "list",
@@ -128,7 +128,7 @@ fn list(
     let open = open.as_ref().and_then(|open| {
         let screen = plan.find_screen(open, faults)?;
         if !matches!(plan.args[screen].as_slice(), [(_, kind)] if *kind.present() == Type::Row(view.table)) {
-            let table = &plan.compiler.ground.schema.table(view.table).name;
+            let table = &plan.compiler.shared.schema.table(view.table).name;
             faults.push(open.fault(format!("the screen `{}` does not take a {table} as its one argument", open.text)));
             return None;
         }
@@ -143,7 +143,7 @@ fn list(
     }
     let mut ids = BTreeSet::from([Arc::from(OPEN)]);
     let row = compile(plan, row, &of_row, &mut ids, faults);
-    let by = by.as_ref().and_then(|by| plan.compiler.ground.column(view.table, by, faults).map(|column| (by, column)));
+    let by = by.as_ref().and_then(|by| plan.compiler.shared.column(view.table, by, faults).map(|column| (by, column)));
     grouped(plan, name, *layout, view, by, faults);
     let empty = match empty {
         None => None,
@@ -191,7 +191,7 @@ fn list_args(
             None => Given::Default,
         });
     }
-    if matches!(view.rows, Shows::One(_)) {
+    if matches!(view.rows, RowSelection::One(_)) {
         if !plan.generated {
             faults.push(name.fault("a list shows a view of many rows; this one shows a single row"));
         }
@@ -209,7 +209,7 @@ fn grouped(
     by: Option<(&Name, ColumnId)>,
     faults: &mut Faults,
 ) {
-    let table = plan.compiler.ground.schema.table(view.table);
+    let table = plan.compiler.shared.schema.table(view.table);
     let kind = by.map(|(by, column)| (by, table.describe(column).kind.present()));
     let (wanted, fits) = match (layout, kind) {
         (Layout::Calendar, Some((_, Type::Date | Type::Instant))) | (Layout::Board, Some(_)) => ("", true),
@@ -239,13 +239,13 @@ fn detail(
         faults.push(arg.fault(format!("`{}` is no row", arg.text)));
         return None;
     };
-    let ground = plan.compiler.ground;
+    let shared = plan.compiler.shared;
     let shows = match show {
-        Some(show) => Details::Columns(show.iter().filter_map(|name| ground.column(table, name, faults)).collect()),
+        Some(show) => Details::Columns(show.iter().filter_map(|name| shared.column(table, name, faults)).collect()),
         None if plan.generated => plan.shows(table),
         None => plan.view_of_one(table).map_or_else(
             || {
-                let columns = ground.schema.table(table).columns();
+                let columns = shared.schema.table(table).columns();
                 Details::Columns(columns.filter(|(_, column)| !column.secret).map(|(id, _)| id).collect())
             },
             Details::View,
@@ -280,7 +280,7 @@ fn form(
     Some(Arc::new(Form { action: place, fix: values, then, label, confirm }))
 }
 
-fn way(plan: &Plan<'_, '_>, written: &WrittenWay, names: &Names<'_>, faults: &mut Faults) -> Option<Way> {
+fn way(plan: &Plan<'_, '_>, written: &WrittenWay, names: &Names<'_>, faults: &mut Faults) -> Option<LinkTarget> {
     let screen = plan.find_screen(&written.screen, faults)?;
     let wanted = &plan.args[screen];
     for (arg, _) in written.args.iter().filter(|(arg, _)| !wanted.iter().any(|(known, _)| *known == arg.text)) {
@@ -300,7 +300,7 @@ fn way(plan: &Plan<'_, '_>, written: &WrittenWay, names: &Names<'_>, faults: &mu
             }
         });
     }
-    Some(Way { screen, args })
+    Some(LinkTarget { screen, args })
 }
 
 /// The template of a label, or the words of a name.

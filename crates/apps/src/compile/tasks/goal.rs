@@ -54,7 +54,7 @@ fn one_change(
     };
     let (what, table, name) = match &written.what {
         ChangeWhat::Created { table: name, count } => {
-            let table = compiler.ground.table(name, faults)?;
+            let table = compiler.shared.table(name, faults)?;
             let count = match count {
                 None => None,
                 Some(source) => Some(inner.check(source, Some(&Type::Int), faults)?),
@@ -74,8 +74,8 @@ fn one_change(
         .fields
         .iter()
         .filter_map(|(name, field)| {
-            let column = compiler.ground.column(table, name, faults)?;
-            let kind = &compiler.ground.schema.table(table).describe(column).kind;
+            let column = compiler.shared.column(table, name, faults)?;
+            let kind = &compiler.shared.schema.table(table).describe(column).kind;
             Some((column, one_field(field, kind, &inner, faults)?))
         })
         .collect();
@@ -108,13 +108,13 @@ fn free(compiler: &Compiler<'_>, source: &Source, faults: &mut Faults) -> Option
     let name =
         |text: &str| Name { text: text.into(), position: source.position.clone(), path: Arc::clone(&source.path) };
     if let Some(table) = source.text.strip_prefix("created ") {
-        return compiler.ground.table(&name(table.trim()), faults).map(Free::Created);
+        return compiler.shared.table(&name(table.trim()), faults).map(Free::Created);
     }
     match source.text.split_once('.') {
-        None => compiler.ground.table(&name(&source.text), faults).map(Free::Table),
+        None => compiler.shared.table(&name(&source.text), faults).map(Free::Table),
         Some((table, column)) => {
-            let table = compiler.ground.table(&name(table), faults)?;
-            compiler.ground.column(table, &name(column), faults).map(|column| Free::Column(table, column))
+            let table = compiler.shared.table(&name(table), faults)?;
+            compiler.shared.column(table, &name(column), faults).map(|column| Free::Column(table, column))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From the definition of a task to its template.
+//! Compiler of task definitions into templates.
 
 mod goal;
 mod parameter;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::names::Names;
 use super::{Compiler, called};
-use crate::app::task::{Template, Watch};
+use crate::app::task::{Template, WatchedCondition};
 use crate::definition::Name;
 use crate::definition::goal::Status;
 use crate::definition::task::TaskDefinition;
@@ -32,7 +32,7 @@ fn template(
     faults: &mut Faults,
 ) -> Option<Template> {
     sound::check(compiler, name, written, faults);
-    let mut names = Names::new(compiler.ground, &compiler.of_draws, Roots::default());
+    let mut names = Names::new(compiler.shared, &compiler.of_draws, Roots::default());
     names.lenient = true;
     let before = faults.len();
     let mut params = Vec::new();
@@ -58,7 +58,7 @@ fn template(
     let record: Vec<(Arc<str>, Type)> =
         params.iter().map(|param| (Arc::clone(&param.name), param.kind.clone())).collect();
     let record = Type::Record(record.into());
-    let mut goals = Names::new(compiler.ground, &compiler.of_actions, Roots { old: false, init: true });
+    let mut goals = Names::new(compiler.shared, &compiler.of_actions, Roots { old: false, init: true });
     goals.push(&"t".into(), record.clone());
     let goal = goal::goal(compiler, &written.goal, &goals, faults);
     let watches = watches(compiler, written, &record, faults);
@@ -85,16 +85,21 @@ fn template(
 }
 
 fn solution_names<'g>(compiler: &'g Compiler<'_>, record: &Type) -> Names<'g> {
-    let mut names = Names::new(compiler.ground, &compiler.of_actions, Roots { old: false, init: true });
+    let mut names = Names::new(compiler.shared, &compiler.of_actions, Roots { old: false, init: true });
     names.push(&"t".into(), record.clone());
     names
 }
 
-fn watches(compiler: &Compiler<'_>, written: &TaskDefinition, record: &Type, faults: &mut Faults) -> Vec<Watch> {
-    let mut names = Names::new(compiler.ground, &compiler.of_goals, Roots { old: false, init: true });
+fn watches(
+    compiler: &Compiler<'_>,
+    written: &TaskDefinition,
+    record: &Type,
+    faults: &mut Faults,
+) -> Vec<WatchedCondition> {
+    let mut names = Names::new(compiler.shared, &compiler.of_goals, Roots { old: false, init: true });
     names.push(&"t".into(), record.clone());
     names.push(&"call".into(), call_kind(compiler));
-    let mut watches: Vec<Watch> = Vec::new();
+    let mut watches: Vec<WatchedCondition> = Vec::new();
     for milestone in &written.milestones {
         let mut after = Vec::new();
         for name in &milestone.after {
@@ -105,12 +110,12 @@ fn watches(compiler: &Compiler<'_>, written: &TaskDefinition, record: &Type, fau
         }
         let when = names.condition(&milestone.when, faults);
         let name = Arc::clone(&milestone.name.text);
-        watches.extend(when.map(|when| Watch { name, when, after, weight: Some(milestone.weight) }));
+        watches.extend(when.map(|when| WatchedCondition { name, when, after, weight: Some(milestone.weight) }));
     }
     for minefield in &written.minefields {
         let when = names.condition(&minefield.when, faults);
         let name = Arc::clone(&minefield.name.text);
-        watches.extend(when.map(|when| Watch { name, when, after: Vec::new(), weight: None }));
+        watches.extend(when.map(|when| WatchedCondition { name, when, after: Vec::new(), weight: None }));
     }
     watches
 }

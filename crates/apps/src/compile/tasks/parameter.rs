@@ -31,7 +31,7 @@ pub(super) fn param(
             (choice(values, &kind, faults)?, kind)
         }
         Drawn::Choice { values, kind: Some(definition) } => {
-            let kind = kind(definition, &known(compiler.ground), faults)?;
+            let kind = kind(definition, &known(compiler.shared), faults)?;
             (choice(values, &kind, faults)?, kind)
         }
         Drawn::Int { low, high, step } => (Draw::Range(*low, *high, *step), Type::Int),
@@ -89,7 +89,7 @@ pub(super) fn param(
     };
     let refer = match &kind {
         Type::Row(table) => {
-            written.refer.iter().filter_map(|name| compiler.ground.column(*table, name, faults)).collect()
+            written.refer.iter().filter_map(|name| compiler.shared.column(*table, name, faults)).collect()
         }
         _ => {
             if let Some(first) = written.refer.first() {
@@ -101,7 +101,7 @@ pub(super) fn param(
     Some(Param { name: Arc::clone(&name.text), kind, draw, not, refer })
 }
 
-/// Whether text is a code of three capital letters.
+/// True if text is a code of three capital letters.
 fn is_currency(text: &str) -> bool {
     text.len() == 3 && text.bytes().all(|letter| letter.is_ascii_uppercase())
 }
@@ -128,7 +128,7 @@ fn choice_kind(compiler: &Compiler<'_>, values: &[Source]) -> Type {
     if all(&|text| matches!(text, "true" | "false")) {
         return Type::Bool;
     }
-    let columns = compiler.ground.schema.tables.iter().flat_map(|table| &table.columns);
+    let columns = compiler.shared.schema.tables.iter().flat_map(|table| &table.columns);
     let has_all = |kind: &Type| match kind.present() {
         Type::Enum(words) => all(&|text| words.iter().any(|word| **word == *text)),
         _ => false,

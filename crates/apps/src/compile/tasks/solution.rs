@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::app::task::Step;
-use crate::app::{Action, Callable, Parameter, Role, Shows, View};
+use crate::app::{Action, Callable, Parameter, Role, RowSelection, View};
 use crate::calendar::parse_duration;
 use crate::compile::names::Names;
 use crate::definition::Bindings;
@@ -13,7 +13,7 @@ use crate::expression::{Checked, Roots};
 use crate::fault::Faults;
 use crate::kinds::{TableId, Type};
 
-/// What is compiled already and what tasks name.
+/// Compiled actions and views, and the names that tasks use.
 pub(crate) struct Calls<'a> {
     pub(crate) actions: &'a [Action],
     pub(crate) views: &'a [View],
@@ -71,7 +71,7 @@ impl Calls<'_> {
                     faults.push(call.fault(format!("the agent may not call `{}`", call.text)));
                 }
                 let (mut values, mut constant) = (Vec::new(), Vec::new());
-                let nothing = Names::new(names.ground, &[], Roots::default());
+                let nothing = Names::new(names.shared, &[], Roots::default());
                 for (name, source) in args {
                     if nothing.check_behind(source, 0, None).is_ok() {
                         constant.push(Arc::clone(&name.text));
@@ -116,13 +116,13 @@ impl Calls<'_> {
             }
             Callable::View(place) => {
                 let view = &self.views[place];
-                (view.all_parameters(&names.ground.schema), view_kind(view))
+                (view.all_parameters(&names.shared.schema), view_kind(view))
             }
         }
     }
 }
 
-/// Whether values of one type are written in JSON as those of the other may be: ids and words are text.
+/// True if values of one type are written in JSON as those of the other may be: ids and words are text.
 fn written_alike(given: &Type, wanted: &Type) -> bool {
     match (given.present(), wanted.present()) {
         (Type::Text | Type::Enum(_) | Type::Row(_), Type::Row(_) | Type::Enum(_) | Type::Text) => {
@@ -137,8 +137,8 @@ fn written_alike(given: &Type, wanted: &Type) -> bool {
 fn view_kind(view: &View) -> Type {
     let row = |table: TableId| Type::Row(table);
     match view.rows {
-        Shows::One(_) => row(view.table),
-        Shows::Many(_) => {
+        RowSelection::One(_) => row(view.table),
+        RowSelection::Many(_) => {
             Type::Record([("items".into(), Type::List(Box::new(row(view.table)))), ("total".into(), Type::Int)].into())
         }
     }

@@ -1,4 +1,4 @@
-//! Whether the parts of a task can go together at all: told before anything of it is drawn.
+//! Check that the parts of a task can go together at all: told before anything of it is drawn.
 
 use crate::compile::Compiler;
 use crate::definition::Name;
@@ -41,7 +41,7 @@ fn twin(compiler: &Compiler<'_>, name: &Name, written: &TaskDefinition, faults: 
     }
 }
 
-/// Whether a solution may come to a `submit`.
+/// True if a solution may come to a `submit`.
 fn submits(steps: &[StepDefinition]) -> bool {
     steps.iter().any(|step| match &step.step {
         StepKind::Submit { .. } => true,
@@ -73,8 +73,8 @@ fn after_the_end(steps: &[StepDefinition], faults: &mut Faults) {
 fn uncompared(compiler: &Compiler<'_>, written: &TaskDefinition, faults: &mut Faults) {
     for change in &written.goal.changes {
         let ChangeWhat::Created { table, .. } = &change.what else { continue };
-        let Some(found) = compiler.ground.schema.find(&table.text) else { continue };
-        if compiler.ground.schema.table(found).untracked {
+        let Some(found) = compiler.shared.schema.find(&table.text) else { continue };
+        if compiler.shared.schema.table(found).untracked {
             faults.push(table.fault(format!("`{}` is untracked: goals do not compare it", table.text)));
         }
         let created = format!("created {}", table.text);

@@ -38,7 +38,7 @@ impl Checker<'_> {
         self.wrong(expr.offset, message)
     }
 
-    /// What a name stands for and its type, before any proof.
+    /// Value of a name and its type, before any proof.
     fn lookup(&self, name: &str) -> Option<(Code, Type)> {
         if let Some(at) = self.variables.iter().rposition(|(known, _)| known == name) {
             return Some((Code::Variable(u16::try_from(at).ok()?), self.variables[at].1.clone()));

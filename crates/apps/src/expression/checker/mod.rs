@@ -25,14 +25,14 @@ pub(super) struct Checker<'a> {
     scope: &'a Scope<'a>,
     /// Variables of the queries around what is being checked.
     variables: Vec<(String, Type)>,
-    /// How many variables are alive at most.
+    /// Largest number of variables alive.
     pub(super) most_variables: usize,
     /// Paths that are known not to be null.
     facts: Vec<Arc<str>>,
     root: Option<Root>,
     pub(super) used: BTreeSet<u16>,
     pub(super) errors: Vec<Wrong>,
-    /// How many templates are nested around what is being checked.
+    /// Number of templates nested around the checked part.
     pub(super) templates: usize,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Typed {
     pub(super) yes: Vec<Arc<str>>,
     /// Paths that are not null if this is false.
     pub(super) no: Vec<Arc<str>>,
-    /// Whether null is possible by type and was ruled out by a proof.
+    /// True if null is possible by type and was ruled out by a proof.
     narrowed: bool,
 }
 
@@ -257,7 +257,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether every value of one type is a value of another.
+/// True if every value of one type is a value of another.
 pub(super) fn fits(found: &Type, wanted: &Type) -> bool {
     match (found, wanted) {
         (Type::Null, Type::Opt(_)) => true,

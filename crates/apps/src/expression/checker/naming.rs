@@ -1,4 +1,4 @@
-//! How messages name types, and what a misspelt name may have meant.
+//! Names of types in messages, and suggestions for misspelt names.
 
 use super::Checker;
 use crate::kinds::Type;

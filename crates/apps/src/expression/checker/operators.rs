@@ -276,7 +276,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether an expression takes its type from its place.
+/// True if an expression takes its type from its place.
 pub(super) fn is_flexible(expr: &Expr) -> bool {
     match &expr.node {
         Node::Null | Node::Text(_) | Node::Decimal(..) | Node::Int(0) => true,
@@ -296,7 +296,7 @@ pub(super) fn literal(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Whether this is an `Int` constant within a range.
+/// Value of an `Int` constant within a range.
 pub(super) fn small(code: &Code, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
     match code {
         Code::Constant(Value::Int(number)) if range.contains(number) => Some(*number),

@@ -33,7 +33,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     QUERIES.into_iter().map(|(name, ..)| name)
 }
 
-/// How the arguments behind the variable are meant.
+/// Meaning of the arguments behind the variable.
 struct Shape<'e> {
     variable: Option<&'e Expr>,
     predicate: Option<&'e Expr>,
@@ -120,7 +120,7 @@ impl Checker<'_> {
         Some(Typed::new(result, Code::Query(Box::new(query))))
     }
 
-    /// What is gone through, and the type of its elements. A local list hides a table of its name.
+    /// Iterated value, and the type of its elements. A local list hides a table of its name.
     fn source(&mut self, source: &Expr) -> Option<(Source, Type)> {
         if let Some(name) = source.as_name() {
             let local = self.local(name);

@@ -11,7 +11,7 @@ use crate::calendar::Calendar;
 use crate::kinds::Type;
 use crate::value::Value;
 
-/// What a function may use besides its arguments.
+/// Context of a function besides its arguments.
 pub(super) struct Context<'a> {
     pub(super) calendar: &'a Calendar,
     pub(super) budget: &'a mut u64,
@@ -31,7 +31,7 @@ impl Context<'_> {
     }
 }
 
-/// How many bytes of text are made for one step.
+/// Bytes of text made for one step.
 pub(super) const TEXT_STEP: usize = 64;
 
 pub(super) type Run = fn(&mut Context<'_>, &[Value]) -> Result<Value, EvalError>;
@@ -44,7 +44,7 @@ pub(super) struct Builtin {
     pub(super) run: Run,
 }
 
-/// What an argument has to be; never null.
+/// Required type of an argument; never null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parameter {
     Int,
@@ -57,7 +57,7 @@ pub(super) enum Parameter {
     Number,
     /// `Number`, or duration
     Signed,
-    /// What `<` compares.
+    /// Types that `<` compares.
     Ordered,
     List,
     TextList,
@@ -81,7 +81,7 @@ pub(super) enum Outcome {
 }
 
 impl Parameter {
-    /// Whether a type will do, where `first` is that of the first argument.
+    /// True if a type will do, where `first` is that of the first argument.
     pub(super) fn takes(self, kind: &Type, first: &Type) -> bool {
         match self {
             Self::Int => *kind == Type::Int,
@@ -102,7 +102,7 @@ impl Parameter {
         }
     }
 
-    /// As messages name it.
+    /// Name in messages.
     pub(super) fn describe(self) -> String {
         match self {
             Self::Int => "int".to_owned(),
@@ -131,7 +131,7 @@ impl Builtin {
     }
 }
 
-/// Whether `<` compares values of a type.
+/// True if `<` compares values of a type.
 pub(super) const fn is_ordered(kind: &Type) -> bool {
     matches!(
         kind,

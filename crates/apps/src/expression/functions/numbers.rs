@@ -6,7 +6,7 @@ use crate::expression::frame::EvalError;
 use crate::kinds::Type;
 use crate::value::Value;
 
-/// How a quotient becomes whole. `half_up` takes a half away from zero, `up` takes any rest away from zero.
+/// Names of roundings of a quotient. `half_up` takes a half away from zero, `up` takes any rest away from zero.
 const ROUNDING: &[&str] = &["half_up", "half_even", "down", "up"];
 
 pub(super) const ALL: &[Builtin] = &[

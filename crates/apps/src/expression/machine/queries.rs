@@ -88,7 +88,7 @@ impl Machine<'_, '_> {
         })
     }
 
-    /// What is asked of an element: the value of the body, or the element.
+    /// Value of the body for an element: the value of the body, or the element.
     fn asked(&mut self, body: Option<&Code>, element: &Value) -> Result<Value, EvalError> {
         match body {
             Some(body) => self.value(body),
@@ -117,7 +117,7 @@ impl Machine<'_, '_> {
         i64::try_from(count).map(Value::Int).map_err(|_| EvalError::OutOfRange("a count"))
     }
 
-    /// Whether the predicate gives this value for any element.
+    /// True if the predicate gives this value for any element.
     fn meets(&mut self, query: &Query, wanted: bool) -> Result<bool, EvalError> {
         let Some(predicate) = &query.predicate else { return Err(EvalError::Mismatch) };
         let mut found = false;
@@ -188,7 +188,7 @@ impl Machine<'_, '_> {
         Ok(Value::List(keyed.into_iter().map(|(_, element)| element).collect()))
     }
 
-    /// Whether no value comes twice.
+    /// True if no value comes twice.
     fn distinct(&mut self, query: &Query) -> Result<bool, EvalError> {
         let (mut seen, mut distinct) = (HashSet::new(), true);
         self.each(query, |machine, element| {

@@ -1,4 +1,4 @@
-//! What is told about wrong expressions, and where it points.
+//! Messages about wrong expressions, and their positions.
 
 use super::world::{World, euro, words};
 use crate::expression::{Wrong, check, compile_template};
@@ -31,7 +31,7 @@ fn compare(table: &[(&str, &str, &str)], check: impl Fn(&str) -> Result<String, 
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn unreadable_expressions() {
     let table = [
         ("", "", "an expression is expected"),
         ("   ", "   ", "an expression is expected"),
@@ -288,7 +288,7 @@ fn null_that_is_not_handled() {
 }
 
 #[test]
-fn what_proves_that_a_value_is_there() {
+fn proofs_that_a_value_is_present() {
     let world = World::new();
     for source in [
         "loan.back != null && loan.back < today()",
@@ -338,7 +338,7 @@ fn places_that_ask_for_another_type() {
 }
 
 #[test]
-fn what_the_place_does_not_know() {
+fn names_out_of_scope() {
     let world = World::new();
     let mut scope = world.scope();
     (scope.roots, scope.now) = (crate::expression::Roots::default(), false);

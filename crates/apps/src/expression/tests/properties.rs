@@ -1,4 +1,4 @@
-//! What holds of any source and any numbers.
+//! Properties of any source and any numbers.
 
 use proptest::prelude::*;
 
@@ -107,7 +107,7 @@ fn sensible() -> impl Strategy<Value = String> {
     })
 }
 
-/// What exact arithmetic gives, and none where 64 bits or the rules of division do not allow it.
+/// Result of exact arithmetic, and none where 64 bits or the rules of division do not allow it.
 fn exact(operator: &str, left: i64, right: i64) -> Option<i64> {
     let (wide, other) = (i128::from(left), i128::from(right));
     let result = match operator {
@@ -172,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_checks_as_a_number_gives_one_or_is_out_of_range(source in sensible()) {
+    fn checked_numbers_give_a_number_or_are_out_of_range(source in sensible()) {
         let world = World::new();
         if let Ok(checked) = world.check(&source, Some(&Type::Int)) {
             let found = world.evaluate(&checked, &mut 100_000);

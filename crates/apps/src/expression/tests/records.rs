@@ -7,7 +7,7 @@ use crate::expression::DEFAULT_BUDGET;
 use crate::kinds::Type;
 use crate::value::Value;
 
-/// What `list {item: text, count: int, note: opt text}` is.
+/// Type of `list {item: text, count: int, note: opt text}`.
 fn lines() -> Type {
     let field = |name: &str, kind: Type| (Arc::from(name), kind);
     let fields = [field("item", Type::Text), field("count", Type::Int), field("note", Type::Text.or_null())];

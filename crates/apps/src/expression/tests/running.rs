@@ -1,4 +1,4 @@
-//! How expressions run: expected types, the budget, templates, filters, and data that changes underneath.
+//! Tests of running expressions: expected types, the budget, templates, filters, and data that changes underneath.
 
 use super::world::{LOAN, MEMBER, TOOL, World, euro, row, words};
 use crate::expression::{Checked, DEFAULT_BUDGET, EvalError, check, check_filter, compile_template};
@@ -120,7 +120,7 @@ fn the_other_branch_of_a_condition_knows_the_opposite() {
 }
 
 #[test]
-fn what_an_effect_undoes_after_its_proof_is_an_error_and_no_panic() {
+fn a_proof_that_an_effect_undoes_is_an_error_and_no_panic() {
     let mut world = World::new();
     let scope = world.scope();
     let guard = check("loan.tool == tool || t.who.friend != null", &scope, None).expect("a guard");

@@ -1,4 +1,4 @@
-//! What expressions give.
+//! Values of expressions.
 
 use super::world::World;
 use crate::expression::DEFAULT_BUDGET;

@@ -183,7 +183,7 @@ impl World {
         check(source, &self.scope(), expected)
     }
 
-    /// What an expression gives, with a world that was the same before, but for tools that all were in.
+    /// Value of an expression, with a world that was the same before, but for tools that all were in.
     pub(super) fn evaluate(&self, checked: &Checked, budget: &mut u64) -> Result<Value, EvalError> {
         self.with_frame(budget, |frame| checked.evaluate(frame))
     }
@@ -209,7 +209,7 @@ impl World {
         run(frame)
     }
 
-    /// What a source gives.
+    /// Value of a source.
     pub(super) fn run(&self, source: &str) -> Result<Value, EvalError> {
         let checked = self.check(source, None).unwrap_or_else(|wrong| panic!("{source}: {wrong:?}"));
         self.evaluate(&checked, &mut DEFAULT_BUDGET.clone())

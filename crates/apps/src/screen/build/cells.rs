@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::Builder;
 use crate::app::screen::{Details, words};
-use crate::app::{Embed, Role, Shown, Shows};
+use crate::app::{Embed, Role, RowSelection, ShownFields};
 use crate::kinds::{ColumnId, TableId, Type};
-use crate::run::Stop;
+use crate::run::CallError;
 use crate::screen::tree::{AriaRole, Element};
 use crate::value::{RowKey, Value};
 
@@ -30,7 +30,7 @@ impl Window {
         Self { part, parts: 1 }
     }
 
-    /// How many parts the longest text has.
+    /// Number of parts that the longest text has.
     pub(super) const fn parts(&self) -> usize {
         self.parts
     }
@@ -86,7 +86,7 @@ impl Builder<'_> {
     }
 
     /// The name of a row beside what is shown of it: its id is enough where its name is shown anyway.
-    pub(super) fn row_name(&self, row: RowKey, shown: &Shown) -> String {
+    pub(super) fn row_name(&self, row: RowKey, shown: &ShownFields) -> String {
         match self.label_column(row.table) {
             Some(column) if shown.columns.contains(&column) => {
                 self.world.data().id(row).map(ToString::to_string).unwrap_or_default()
@@ -109,14 +109,14 @@ impl Builder<'_> {
         self.world.sees_column(Role::AGENT, table, column).then_some(column)
     }
 
-    /// What a screen shows of the row that it is about.
+    /// Details of the row that a screen is about.
     pub(super) fn detail(
         &mut self,
         arg: usize,
         shows: &Details,
         id: Arc<str>,
         locals: &Arc<[Value]>,
-    ) -> Result<Element, Stop> {
+    ) -> Result<Element, CallError> {
         let Some(Value::Row(row)) = locals.get(arg) else {
             return Ok(Element::text(AriaRole::Status, "There is nothing to show."));
         };
@@ -125,7 +125,7 @@ impl Builder<'_> {
             Details::Columns(columns) => self.columns(*row, columns, false),
             Details::View(place) => {
                 let view = &self.app.views[*place];
-                if let Shows::One(condition) = &view.rows {
+                if let RowSelection::One(condition) = &view.rows {
                     if let Some(condition) = condition
                         && self.value(condition, &[Value::Row(*row)])? != Some(Value::Bool(true))
                     {
@@ -140,14 +140,14 @@ impl Builder<'_> {
         Ok(Element::new(AriaRole::Group, id, name).with(cells))
     }
 
-    /// What a view shows of a row, which is the last local.
+    /// Fields that a view shows of a row, which is the last local.
     pub(super) fn shown(
         &mut self,
         row: RowKey,
-        shown: &Shown,
+        shown: &ShownFields,
         locals: &mut Vec<Value>,
         short: bool,
-    ) -> Result<Vec<Element>, Stop> {
+    ) -> Result<Vec<Element>, CallError> {
         let mut cells = self.columns(row, &shown.columns, short);
         for (name, derived) in &shown.derive {
             let value = self.value(derived, locals)?;
@@ -179,9 +179,9 @@ impl Builder<'_> {
         row: RowKey,
         name: &str,
         (table, by): (TableId, ColumnId),
-        shown: &Shown,
+        shown: &ShownFields,
         locals: &mut Vec<Value>,
-    ) -> Result<Element, Stop> {
+    ) -> Result<Element, CallError> {
         let parent = Value::Row(row);
         let mut items = Vec::new();
         let (world, mut hidden) = (self.world, 0);

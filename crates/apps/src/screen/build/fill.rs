@@ -1,4 +1,4 @@
-//! From what was entered to the arguments of a call.
+//! Conversion of entered values into the arguments of a call.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use serde_json::{Map, Value as Json};
 
 use super::Builder;
 use super::input::{entered, plain_parameter, repeats};
-use crate::app::screen::{Form, Given, Way};
+use crate::app::screen::{Form, Given, LinkTarget};
 use crate::app::{Parameter, Role};
 use crate::kinds::{TableId, Type};
-use crate::run::Stop;
+use crate::run::CallError;
 use crate::screen::command::InputKind;
-use crate::screen::place::Place;
+use crate::screen::open_screen::OpenScreen;
 use crate::value::Value;
 
 impl Builder<'_> {
@@ -21,7 +21,7 @@ impl Builder<'_> {
         form: &Form,
         locals: &[Value],
         id: &str,
-    ) -> Result<Map<String, Json>, Stop> {
+    ) -> Result<Map<String, Json>, CallError> {
         let action = &self.app.actions[form.action];
         let mut arguments = Map::new();
         for (parameter, fix) in action.parameters.iter().zip(&form.fix) {
@@ -40,7 +40,12 @@ impl Builder<'_> {
     }
 
     /// The screen that a way leads to.
-    pub(in crate::screen) fn target(&self, way: &Way, locals: &[Value], form: &str) -> Result<Place, Stop> {
+    pub(in crate::screen) fn target(
+        &self,
+        way: &LinkTarget,
+        locals: &[Value],
+        form: &str,
+    ) -> Result<OpenScreen, CallError> {
         let screen = &self.app.screens.screens[way.screen];
         let mut args = Vec::new();
         for ((name, kind), given) in screen.args.iter().zip(&way.args) {
@@ -54,11 +59,11 @@ impl Builder<'_> {
                 }
             });
         }
-        Ok(Place { screen: way.screen, args: args.into(), ..Place::default() })
+        Ok(OpenScreen { screen: way.screen, args: args.into(), ..OpenScreen::default() })
     }
 
-    /// What was entered for a parameter; none where it is left out.
-    pub(super) fn filled(&self, form: &str, path: &str, parameter: &Parameter) -> Result<Option<Json>, Stop> {
+    /// Entered value of a parameter; none where it is left out.
+    pub(super) fn filled(&self, form: &str, path: &str, parameter: &Parameter) -> Result<Option<Json>, CallError> {
         let id: Arc<str> = format!("{form}/{path}").into();
         match parameter.kind.present() {
             Type::Record(_) => {
@@ -103,7 +108,8 @@ impl Builder<'_> {
         match kind {
             Type::List(element) => {
                 let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-                let values: Result<Vec<Json>, Stop> = parts.map(|part| self.scalar(part, element.present())).collect();
+                let values: Result<Vec<Json>, CallError> =
+                    parts.map(|part| self.scalar(part, element.present())).collect();
                 Ok(Some(Json::Array(values?)))
             }
             kind => self.scalar(text, kind).map(Some),
@@ -111,7 +117,7 @@ impl Builder<'_> {
     }
 
     /// Text as JSON of a type. What does not fit stays text, and the call says what is wrong with it.
-    fn scalar(&self, text: &str, kind: &Type) -> Result<Json, Stop> {
+    fn scalar(&self, text: &str, kind: &Type) -> Result<Json, CallError> {
         Ok(match kind {
             Type::Text => Json::String(text.to_owned()),
             Type::Int => text.trim().parse::<i64>().map_or_else(|_| Json::String(text.to_owned()), Json::from),
@@ -123,7 +129,7 @@ impl Builder<'_> {
     }
 
     /// The id of the row that an id or an exact name means; the text itself where it means none, or several.
-    fn named(&self, table: TableId, text: &str) -> Result<String, Stop> {
+    fn named(&self, table: TableId, text: &str) -> Result<String, CallError> {
         if self.world.data().by_id(table, text).is_some() {
             return Ok(text.to_owned());
         }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Builder;
-use crate::app::screen::{Given, Way, words};
+use crate::app::screen::{Given, LinkTarget, words};
 use crate::app::{Bounds, Parameter, Role};
 use crate::kinds::{TableId, Type};
-use crate::run::Stop;
+use crate::run::CallError;
 use crate::screen::command::{Command, InputKind};
 use crate::screen::tree::{AriaRole, Choice, Element};
 use crate::value::RowKey;
@@ -27,7 +27,7 @@ impl Builder<'_> {
         parameter: &Parameter,
         reset: Option<&Arc<str>>,
         out: &mut Vec<Element>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CallError> {
         let id: Arc<str> = format!("{form}/{path}").into();
         let name = words(path.rsplit('.').next().unwrap_or(path).trim_start_matches("ask-"));
         match parameter.kind.present() {
@@ -110,8 +110,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What an input holds: what was entered, or else the default.
-    pub(super) fn held(&self, id: &str, parameter: &Parameter) -> Result<String, Stop> {
+    /// Value of an input: what was entered, or else the default.
+    pub(super) fn held(&self, id: &str, parameter: &Parameter) -> Result<String, CallError> {
         if let Some(text) = self.place.inputs.get(id) {
             return Ok(text.to_string());
         }
@@ -126,7 +126,7 @@ impl Builder<'_> {
         })
     }
 
-    /// How many repeated inputs there are.
+    /// Number of repeated inputs.
     pub(super) fn rows(&self, id: &str, parameter: &Parameter) -> usize {
         let entered = self.place.inputs.get(id).and_then(|text| text.parse::<usize>().ok());
         let least = if parameter.required() { parameter.bounds.least.unwrap_or(1) } else { 0 };
@@ -134,7 +134,7 @@ impl Builder<'_> {
     }
 
     /// Rows that one can choose from, unless there are too many.
-    fn candidates(&self, table: TableId) -> Result<Option<Vec<RowKey>>, Stop> {
+    fn candidates(&self, table: TableId) -> Result<Option<Vec<RowKey>>, CallError> {
         let mut rows = Vec::new();
         for row in self.world.data().rows(table) {
             if self.world.sees(Role::AGENT, row)? {
@@ -147,7 +147,7 @@ impl Builder<'_> {
         Ok(Some(rows))
     }
 
-    /// What text is expected.
+    /// Expected text.
     fn hint(&self, parameter: &Parameter) -> Option<String> {
         let of = |kind: &Type| match kind.present() {
             Type::Int => "a whole number".to_owned(),
@@ -174,7 +174,7 @@ impl Builder<'_> {
         (!hint.is_empty()).then_some(hint)
     }
 
-    /// What the last error said about an input.
+    /// Last error about an input.
     fn wrong(&self, form: &str, path: &str) -> Option<String> {
         let toast = self.toast?;
         let mark = toast.error.as_ref().filter(|mark| *mark.form == *form)?;
@@ -182,7 +182,7 @@ impl Builder<'_> {
     }
 
     /// The arguments of a screen that a link asks for, as parameters.
-    pub(super) fn asked_of(&self, way: &Way) -> Vec<Parameter> {
+    pub(super) fn asked_of(&self, way: &LinkTarget) -> Vec<Parameter> {
         let args = self.screens.screens[way.screen].args.iter().zip(&way.args);
         args.filter(|(_, given)| matches!(given, Given::Asked))
             .map(|((name, kind), _)| plain_parameter(name, kind))
@@ -201,7 +201,7 @@ pub(in crate::screen) fn plain_parameter(name: &Arc<str>, kind: &Type) -> Parame
     }
 }
 
-/// How a parameter is entered.
+/// Input kind of a parameter.
 pub(super) fn entered(parameter: &Parameter) -> (InputKind, AriaRole) {
     match parameter.kind.present() {
         Type::Bool if !parameter.kind.may_be_null() => (InputKind::Toggle, AriaRole::Checkbox),
@@ -210,7 +210,7 @@ pub(super) fn entered(parameter: &Parameter) -> (InputKind, AriaRole) {
     }
 }
 
-/// Whether a list is entered element by element: texts may hold commas, and records have several inputs each.
+/// True if a list is entered element by element: texts may hold commas, and records have several inputs each.
 pub(in crate::screen) fn repeats(parameter: &Parameter) -> bool {
     match parameter.kind.present() {
         Type::List(element) => matches!(element.present(), Type::Text | Type::Record(_) | Type::List(_)),

@@ -8,11 +8,11 @@ use serde_json::{Map, Value as Json};
 use super::Builder;
 use super::input::plain_parameter;
 use crate::app::screen::{Given, Layout, List, OPEN, words};
-use crate::app::{Parameter, Role, Shows, View};
+use crate::app::{Parameter, Role, RowSelection, View};
 use crate::kinds::Type;
-use crate::run::{Page, Raised, Stop};
+use crate::run::{CallError, Page, Raised};
 use crate::screen::command::{Command, InputKind};
-use crate::screen::place::Place;
+use crate::screen::open_screen::OpenScreen;
 use crate::screen::tree::{AriaRole, Choice, Element};
 use crate::value::{RowKey, Value};
 
@@ -20,7 +20,7 @@ use crate::value::{RowKey, Value};
 pub(super) type Listed = Result<Page, Raised>;
 
 impl<'a> Builder<'a> {
-    pub(super) fn list(&mut self, list: &'a List, locals: &Arc<[Value]>) -> Result<Element, Stop> {
+    pub(super) fn list(&mut self, list: &'a List, locals: &Arc<[Value]>) -> Result<Element, CallError> {
         let app = self.app;
         let view = &app.views[list.view];
         let id = format!("{}/{}", self.screen.name, list.id);
@@ -43,7 +43,7 @@ impl<'a> Builder<'a> {
                 children.extend(self.arrange(list, items));
                 let paged = self.screen.controls.get(&list.view);
                 let apart = paged.is_some_and(|controls| controls.pager.is_some() && controls.list.id == list.id);
-                if !apart && matches!(view.rows, Shows::Many(_)) {
+                if !apart && matches!(view.rows, RowSelection::Many(_)) {
                     children.extend(self.pages(list, &page, &id));
                 }
             }
@@ -54,14 +54,14 @@ impl<'a> Builder<'a> {
     }
 
     /// Reads the page of a list, once.
-    fn load(&mut self, list: &'a List, locals: &Arc<[Value]>) -> Result<(), Stop> {
+    fn load(&mut self, list: &'a List, locals: &Arc<[Value]>) -> Result<(), CallError> {
         if self.listed.contains_key(&list.id) {
             return Ok(());
         }
         let view = &self.app.views[list.view];
         let mut arguments = self.view_arguments(list, view, locals)?;
         let listed = match self.page(view, &arguments) {
-            Err(Stop::Raised(raised)) if raised.field.as_deref() == Some("page") => {
+            Err(CallError::Raised(raised)) if raised.field.as_deref() == Some("page") => {
                 // There were more pages before.
                 arguments.remove("page");
                 self.page(view, &arguments)
@@ -73,15 +73,15 @@ impl<'a> Builder<'a> {
                 self.reads.push((list.view, arguments));
                 Ok(page)
             }
-            Err(Stop::Raised(raised)) => Err(raised),
+            Err(CallError::Raised(raised)) => Err(raised),
             Err(crashed) => return Err(crashed),
         };
         self.listed.insert(Arc::clone(&list.id), listed);
         Ok(())
     }
 
-    fn page(&self, view: &View, arguments: &Map<String, Json>) -> Result<Page, Stop> {
-        if matches!(view.rows, Shows::Many(_)) {
+    fn page(&self, view: &View, arguments: &Map<String, Json>) -> Result<Page, CallError> {
+        if matches!(view.rows, RowSelection::Many(_)) {
             return self.world.page(Role::AGENT, view, arguments);
         }
         let (row, locals) = self.world.one(Role::AGENT, view, arguments)?;
@@ -89,7 +89,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The arguments with which a list reads its view.
-    fn view_arguments(&self, list: &List, view: &View, locals: &[Value]) -> Result<Map<String, Json>, Stop> {
+    fn view_arguments(&self, list: &List, view: &View, locals: &[Value]) -> Result<Map<String, Json>, CallError> {
         let mut arguments = Map::new();
         let id = format!("{}/{}", self.screen.name, list.id);
         let parameters = asked_parameters(self, view);
@@ -128,7 +128,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Inputs for what the view must be told.
-    fn questions(&self, list: &List, view: &View, id: &str) -> Result<Vec<Element>, Stop> {
+    fn questions(&self, list: &List, view: &View, id: &str) -> Result<Vec<Element>, CallError> {
         let mut inputs = Vec::new();
         let reset = page_key(id);
         for (parameter, _) in
@@ -152,7 +152,7 @@ impl<'a> Builder<'a> {
         Element::new(AriaRole::Search, id, "").with(vec![input])
     }
 
-    pub(super) fn filters(&self, view: usize, id: &str) -> Result<Element, Stop> {
+    pub(super) fn filters(&self, view: usize, id: &str) -> Result<Element, CallError> {
         let mut inputs = Vec::new();
         let reset = self.page_of(view).unwrap_or_else(|| id.into());
         for parameter in self.filtered(&self.app.views[view]) {
@@ -190,7 +190,7 @@ impl<'a> Builder<'a> {
         Some(Element::new(AriaRole::Search, "", "").with(vec![input]))
     }
 
-    pub(super) fn pager(&mut self, view: usize, id: &str, locals: &Arc<[Value]>) -> Result<Option<Element>, Stop> {
+    pub(super) fn pager(&mut self, view: usize, id: &str, locals: &Arc<[Value]>) -> Result<Option<Element>, CallError> {
         let Some(controls) = self.screen.controls.get(&view) else { return Ok(None) };
         let list = &controls.list;
         self.load(list, locals)?;
@@ -231,13 +231,13 @@ impl<'a> Builder<'a> {
         view_locals: &[Value],
         id: &str,
         locals: &Arc<[Value]>,
-    ) -> Result<Element, Stop> {
+    ) -> Result<Element, CallError> {
         let id = format!("{id}/{}", row_part(self.world.data().id(row).map_or("", |id| id)));
         let mut inner = view_locals.to_vec();
         inner.push(Value::Row(row));
         let mut children = self.shown(row, &view.shown, &mut inner, true)?;
         if let Some(open) = list.open {
-            let place = Place { screen: open, args: [Value::Row(row)].into(), ..Place::default() };
+            let place = OpenScreen { screen: open, args: [Value::Row(row)].into(), ..OpenScreen::default() };
             children.push(Element::new(AriaRole::Link, format!("{id}/{OPEN}"), "Open").doing(Command::Go(place)));
         }
         let mut of_row = locals.to_vec();
@@ -317,10 +317,10 @@ fn hang(row: RowKey, mut item: Element, below: &mut BTreeMap<RowKey, Vec<(RowKey
     item
 }
 
-/// What a list asks for or is given: the view's own parameters, and the id of a view of one row.
+/// Parameters of a list: the view's own parameters, and the id of a view of one row.
 fn asked_parameters(builder: &Builder<'_>, view: &View) -> Vec<Parameter> {
     let mut parameters = view.all_parameters(&builder.app.schema);
-    parameters.truncate(view.parameters.len() + usize::from(matches!(view.rows, Shows::One(_))));
+    parameters.truncate(view.parameters.len() + usize::from(matches!(view.rows, RowSelection::One(_))));
     parameters
 }
 

@@ -1,4 +1,4 @@
-//! From screens, data and what an actor has before it to the tree of elements.
+//! Builder of the tree of elements from screens, data and the state of an actor.
 
 mod cells;
 mod fill;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::command::{Command, Submission};
-use super::place::{Place, Toast};
+use super::open_screen::{OpenScreen, Toast};
 use super::tree::{AriaRole, Element, Scrolled, Tree};
 use crate::app::screen::{Form, Link, Screen, Widget, WidgetKind, words};
 use crate::app::{Action, App, Screens};
 use crate::expression::{Checked, Template};
-use crate::run::{Stop, World};
+use crate::run::{CallError, World};
 use crate::value::Value;
 use cells::Window;
 pub(in crate::screen) use input::{plain, plain_parameter, repeats};
@@ -32,7 +32,7 @@ pub(in crate::screen) struct Builder<'a> {
     pub(super) app: &'a App,
     screens: &'a Screens,
     screen: &'a Screen,
-    place: &'a Place,
+    place: &'a OpenScreen,
     toast: Option<&'a Toast>,
     /// Pages by list.
     listed: BTreeMap<Arc<str>, Listed>,
@@ -43,7 +43,7 @@ pub(in crate::screen) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(world: &'a World, place: &'a Place, toast: Option<&'a Toast>) -> Self {
+    pub(super) fn new(world: &'a World, place: &'a OpenScreen, toast: Option<&'a Toast>) -> Self {
         let app = world.app();
         Self {
             world,
@@ -60,7 +60,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The tree, and the views that it reads.
-    pub(super) fn build(mut self, back: bool) -> Result<(Tree, Vec<Read>), Stop> {
+    pub(super) fn build(mut self, back: bool) -> Result<(Tree, Vec<Read>), CallError> {
         let locals = Arc::clone(&self.place.args);
         let title = self.text(&self.screen.title, &locals)?;
         let mut elements = vec![self.navigation()];
@@ -80,19 +80,19 @@ impl<'a> Builder<'a> {
     fn navigation(&self) -> Element {
         let links = self.screens.screens.iter().enumerate().filter(|(_, screen)| screen.args.is_empty());
         let link = |(place, screen): (usize, &Screen)| {
-            let go = Command::Go(Place { screen: place, ..Place::default() });
+            let go = Command::Go(OpenScreen { screen: place, ..OpenScreen::default() });
             Element::new(AriaRole::Link, format!("app-nav/{}", screen.name), &*screen.label).doing(go)
         };
         Element::new(AriaRole::Navigation, "", "Screens").with(links.map(link).collect())
     }
 
-    fn body(&mut self, body: &'a [Widget], locals: &Arc<[Value]>) -> Result<Vec<Element>, Stop> {
+    fn body(&mut self, body: &'a [Widget], locals: &Arc<[Value]>) -> Result<Vec<Element>, CallError> {
         let prefix = Arc::clone(&self.screen.name);
         self.widgets(body, &prefix, locals)
     }
 
     /// Widgets below a prefix of ids.
-    fn widgets(&mut self, body: &'a [Widget], prefix: &str, locals: &Arc<[Value]>) -> Result<Vec<Element>, Stop> {
+    fn widgets(&mut self, body: &'a [Widget], prefix: &str, locals: &Arc<[Value]>) -> Result<Vec<Element>, CallError> {
         let mut elements = Vec::new();
         for widget in body {
             let id: Arc<str> = format!("{prefix}/{}", widget.id).into();
@@ -101,7 +101,12 @@ impl<'a> Builder<'a> {
         Ok(elements)
     }
 
-    fn widget(&mut self, kind: &'a WidgetKind, id: Arc<str>, locals: &Arc<[Value]>) -> Result<Option<Element>, Stop> {
+    fn widget(
+        &mut self,
+        kind: &'a WidgetKind,
+        id: Arc<str>,
+        locals: &Arc<[Value]>,
+    ) -> Result<Option<Element>, CallError> {
         Ok(Some(match kind {
             WidgetKind::List(list) => self.list(list, locals)?,
             WidgetKind::Search(view) => self.search(*view, &id),
@@ -149,7 +154,7 @@ impl<'a> Builder<'a> {
         id: &Arc<str>,
         steps: bool,
         locals: &Arc<[Value]>,
-    ) -> Result<Element, Stop> {
+    ) -> Result<Element, CallError> {
         let chosen = self.place.inputs.get(id);
         let chosen = bodies.iter().position(|(name, _)| Some(name) == chosen).unwrap_or(0);
         let set = |name: &Arc<str>| Command::Set { key: Arc::clone(id), text: Arc::clone(name) };
@@ -175,7 +180,7 @@ impl<'a> Builder<'a> {
         body: &'a [Widget],
         id: Arc<str>,
         locals: &Arc<[Value]>,
-    ) -> Result<Element, Stop> {
+    ) -> Result<Element, CallError> {
         if !self.is_open(&id) {
             return Ok(Element::new(AriaRole::Button, id, label).doing(Command::Open { depth: self.depth }));
         }
@@ -193,7 +198,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A button that runs an action at once, or its dialog.
-    fn button(&mut self, form: &'a Arc<Form>, id: Arc<str>, locals: &Arc<[Value]>) -> Result<Element, Stop> {
+    fn button(&mut self, form: &'a Arc<Form>, id: Arc<str>, locals: &Arc<[Value]>) -> Result<Element, CallError> {
         let label = self.text(&form.label, locals)?;
         if !form.asks() && !form.confirm {
             let submission = Submission {
@@ -222,7 +227,7 @@ impl<'a> Builder<'a> {
         label: &str,
         locals: &Arc<[Value]>,
         depth: usize,
-    ) -> Result<Vec<Element>, Stop> {
+    ) -> Result<Vec<Element>, CallError> {
         let action: &'a Action = &self.app.actions[form.action];
         let mut children = Vec::new();
         let parameters = action.parameters.iter().zip(&form.fix);
@@ -236,7 +241,7 @@ impl<'a> Builder<'a> {
         Ok(children)
     }
 
-    fn link(&mut self, link: &'a Arc<Link>, id: Arc<str>, locals: &Arc<[Value]>) -> Result<Element, Stop> {
+    fn link(&mut self, link: &'a Arc<Link>, id: Arc<str>, locals: &Arc<[Value]>) -> Result<Element, CallError> {
         let label = self.text(&link.label, locals)?;
         let follow = Command::Follow { link: Arc::clone(link), locals: Arc::clone(locals), form: Arc::clone(&id) };
         if !link.asks() {
@@ -251,18 +256,18 @@ impl<'a> Builder<'a> {
     }
 
     /// The value of an expression; none where numbers run out of range.
-    fn value(&self, checked: &Checked, locals: &[Value]) -> Result<Option<Value>, Stop> {
+    fn value(&self, checked: &Checked, locals: &[Value]) -> Result<Option<Value>, CallError> {
         match self.world.value(checked, locals) {
             Ok(value) => Ok(Some(value)),
-            Err(Stop::Raised(_)) => Ok(None),
+            Err(CallError::Raised(_)) => Ok(None),
             Err(crashed) => Err(crashed),
         }
     }
 
-    fn text(&self, template: &Template, locals: &[Value]) -> Result<String, Stop> {
+    fn text(&self, template: &Template, locals: &[Value]) -> Result<String, CallError> {
         match self.world.text(template, locals) {
             Ok(text) => Ok(text),
-            Err(Stop::Raised(raised)) => Ok(raised.text),
+            Err(CallError::Raised(raised)) => Ok(raised.text),
             Err(crashed) => Err(crashed),
         }
     }

@@ -1,4 +1,4 @@
-//! Where actions are offered, and where screens are linked from.
+//! Forms and buttons of actions, and links to screens.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::app::screen::{Form, Link, List, Widget, WidgetKind};
 #[derive(Debug, Clone)]
 pub(super) struct Spot<'a> {
     pub(super) screen: usize,
-    /// What must be opened first, from the outside.
+    /// Containers to open first, from the outside.
     pub(super) containers: Vec<Container<'a>>,
     /// The list at whose rows it is.
     pub(super) list: Option<&'a Arc<List>>,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::Hand;
+use super::Attempt;
 use super::offers::{Container, Entrance, EntranceKind, Spot, to_screen};
 use crate::app::screen::{Given, Link, List};
 use crate::app::{Parameter, Shows};
 use crate::expression::Checked;
 use crate::kinds::{TableId, Type};
-use crate::run::Stop;
+use crate::run::CallError;
 use crate::screen::GuiAction;
 use crate::screen::build::{plain, plain_parameter, row_part};
 use crate::value::{RowKey, Value};
@@ -26,9 +26,9 @@ const PLACES_MAX: usize = 20;
 const PAGES_MAX: usize = 500;
 
 /// Arguments of a screen, and the row of a list on it.
-pub(super) type PlaceOf = (Vec<Value>, Option<RowKey>);
+pub(super) type Destination = (Vec<Value>, Option<RowKey>);
 
-impl Hand<'_> {
+impl Attempt<'_> {
     /// Rows whose ids stand in arguments.
     pub(super) fn rows_in(&self, arguments: &Map<String, Json>) -> BTreeSet<RowKey> {
         let mut rows = BTreeSet::new();
@@ -54,7 +54,7 @@ impl Hand<'_> {
         list: Option<&Arc<List>>,
         wanted: &[(&Checked, Value)],
         near: &BTreeSet<RowKey>,
-    ) -> Result<Vec<PlaceOf>, Stop> {
+    ) -> Result<Vec<Destination>, CallError> {
         let mut kinds: Vec<Type> = self.app.screens.screens[screen].args.iter().map(|(_, kind)| kind.clone()).collect();
         if let Some(list) = list {
             kinds.push(Type::Row(self.app.views[list.view].table));
@@ -80,7 +80,7 @@ impl Hand<'_> {
         wanted: &[(&Checked, Value)],
         near: &BTreeSet<RowKey>,
         found: &mut Vec<Vec<Value>>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CallError> {
         // What only needs the values that are there is looked at before more are tried.
         for (checked, value) in wanted {
             let known = checked.locals().iter().all(|local| usize::from(*local) < values.len());
@@ -103,10 +103,10 @@ impl Hand<'_> {
         Ok(())
     }
 
-    fn gives(&self, checked: &Checked, locals: &[Value], value: &Value) -> Result<bool, Stop> {
+    fn gives(&self, checked: &Checked, locals: &[Value], value: &Value) -> Result<bool, CallError> {
         match self.world.value(checked, locals) {
             Ok(given) => Ok(given == *value),
-            Err(Stop::Raised(_)) => Ok(false),
+            Err(CallError::Raised(_)) => Ok(false),
             Err(crashed) => Err(crashed),
         }
     }
@@ -140,7 +140,7 @@ impl Hand<'_> {
     }
 
     /// Goes to a screen with arguments.
-    pub(super) fn reach(&mut self, screen: usize, args: &[Value], depth: usize) -> Result<bool, Stop> {
+    pub(super) fn reach(&mut self, screen: usize, args: &[Value], depth: usize) -> Result<bool, CallError> {
         let app = Arc::clone(self.app);
         if args.is_empty() {
             return self.click(format!("app-nav/{}", app.screens.screens[screen].name));
@@ -158,7 +158,7 @@ impl Hand<'_> {
         Ok(false)
     }
 
-    fn enter(&mut self, entrance: &Entrance<'_>, args: &[Value], depth: usize) -> Result<bool, Stop> {
+    fn enter(&mut self, entrance: &Entrance<'_>, args: &[Value], depth: usize) -> Result<bool, CallError> {
         let Spot { screen, list, .. } = entrance.spot;
         let near: BTreeSet<RowKey> = args
             .iter()
@@ -204,7 +204,7 @@ impl Hand<'_> {
         Ok(false)
     }
 
-    fn follow(&mut self, prefix: &str, kind: &EntranceKind<'_>, args: &[Value]) -> Result<bool, Stop> {
+    fn follow(&mut self, prefix: &str, kind: &EntranceKind<'_>, args: &[Value]) -> Result<bool, CallError> {
         match kind {
             EntranceKind::Open => self.click(format!("{prefix}/{}", crate::app::screen::OPEN)),
             EntranceKind::Link { id, link } if !link.asks() => self.click(format!("{prefix}/{id}")),
@@ -213,7 +213,7 @@ impl Hand<'_> {
     }
 
     /// Enters the arguments that a link asks for, and presses its button.
-    fn answer(&mut self, id: &str, link: &Link, args: &[Value]) -> Result<bool, Stop> {
+    fn answer(&mut self, id: &str, link: &Link, args: &[Value]) -> Result<bool, CallError> {
         let app = Arc::clone(self.app);
         let screen = &app.screens.screens[link.way.screen];
         for (((name, kind), given), value) in screen.args.iter().zip(&link.way.args).zip(args) {
@@ -228,7 +228,7 @@ impl Hand<'_> {
     }
 
     /// Opens what hides a spot.
-    pub(super) fn open(&mut self, spot: &Spot<'_>) -> Result<bool, Stop> {
+    pub(super) fn open(&mut self, spot: &Spot<'_>) -> Result<bool, CallError> {
         let screen = Arc::clone(&self.app.screens.screens[spot.screen].name);
         for container in &spot.containers {
             match container {
@@ -251,7 +251,7 @@ impl Hand<'_> {
     }
 
     /// Brings a row of a list into sight, and answers what ids there begin with.
-    pub(super) fn find(&mut self, screen: usize, list: &List, row: RowKey) -> Result<Option<String>, Stop> {
+    pub(super) fn find(&mut self, screen: usize, list: &List, row: RowKey) -> Result<Option<String>, CallError> {
         let app = Arc::clone(self.app);
         let (screen, view) = (&app.screens.screens[screen], &app.views[list.view]);
         let Some(id) = self.world.data().id(row).cloned() else { return Ok(None) };
@@ -276,7 +276,7 @@ impl Hand<'_> {
         Ok(None)
     }
 
-    fn tell(&mut self, prefix: &str, asked: &[Parameter], answer: &[Value]) -> Result<bool, Stop> {
+    fn tell(&mut self, prefix: &str, asked: &[Parameter], answer: &[Value]) -> Result<bool, CallError> {
         for (parameter, value) in asked.iter().zip(answer) {
             let json = self.world.codec().to_json(value, &parameter.kind, self.world.data());
             if !plain(&json).is_empty() && !self.fill(&format!("{prefix}/ask-{}", parameter.name), parameter, &json)? {
@@ -294,7 +294,7 @@ impl Hand<'_> {
         prefix: &str,
         id: &str,
         view: &crate::app::View,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, CallError> {
         let controls = screen.controls.get(&list.view);
         if let Some(search) = controls.and_then(|controls| controls.search.as_ref()) {
             let element = format!("{}/{search}/text", screen.name);
@@ -320,7 +320,7 @@ impl Hand<'_> {
         Ok(false)
     }
 
-    fn is_listed(&self, prefix: &str, id: &str) -> Result<bool, Stop> {
+    fn is_listed(&self, prefix: &str, id: &str) -> Result<bool, CallError> {
         let wanted = format!("{prefix}/{}", row_part(id));
         Ok(self.tree()?.all().iter().any(|element| *element.id == *wanted))
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use imbl::Vector;
 use serde_json::Value as Json;
 
-use super::{Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, Shown, Viewer};
+use super::{ActionOutcome, Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, GuiAction, Viewer};
 use crate::app::Role;
 use crate::app::errors;
-use crate::run::{Raised, Reply, Stop, World};
+use crate::run::{CallError, Raised, Reply, World};
 use crate::screen::build::Read;
 use crate::screen::command::{Command, InputKind, Submission};
-use crate::screen::place::{Mark, Place, Toast};
+use crate::screen::open_screen::{ErrorMark, OpenScreen, Toast};
 use crate::screen::tree::Element;
 use crate::value::Value;
 
@@ -23,14 +23,14 @@ impl Viewer {
     ///
     /// # Errors
     /// When the definition is at fault. A typed error is no such fault: it is in the answer, and on the screen.
-    pub fn act(&mut self, world: &mut World, action: &GuiAction) -> Result<Shown, Stop> {
+    pub fn act(&mut self, world: &mut World, action: &GuiAction) -> Result<ActionOutcome, CallError> {
         self.settle(world)?;
         let (tree, before) = self.build(world)?;
         self.toast = None;
-        let mut shown = Shown::default();
+        let mut shown = ActionOutcome::default();
         let done = match action {
             GuiAction::Home => {
-                self.route = Vector::unit(Place::default());
+                self.route = Vector::unit(OpenScreen::default());
                 Ok(())
             }
             GuiAction::Back if self.route.len() > 1 => {
@@ -51,7 +51,7 @@ impl Viewer {
         };
         match done {
             Ok(()) => {}
-            Err(Stop::Raised(raised)) => {
+            Err(CallError::Raised(raised)) => {
                 if self.toast.is_none() {
                     self.fail("", &raised);
                 }
@@ -70,8 +70,8 @@ impl Viewer {
     ///
     /// # Errors
     /// See [`Viewer::act`].
-    pub fn act_all(&mut self, world: &mut World, actions: &[GuiAction]) -> Result<Shown, Stop> {
-        let mut all = Shown::default();
+    pub fn act_all(&mut self, world: &mut World, actions: &[GuiAction]) -> Result<ActionOutcome, CallError> {
+        let mut all = ActionOutcome::default();
         for action in actions {
             let shown = self.act(world, action)?;
             all.calls.extend(shown.calls);
@@ -83,7 +83,7 @@ impl Viewer {
         Ok(all)
     }
 
-    fn scroll(&mut self, world: &World, direction: Direction, parts: usize) -> Result<(), Stop> {
+    fn scroll(&mut self, world: &World, direction: Direction, parts: usize) -> Result<(), CallError> {
         let Some(here) = self.here() else { return Ok(()) };
         match direction {
             Direction::Down if here.scroll + 1 < parts => here.scroll += 1,
@@ -100,8 +100,8 @@ impl Viewer {
         world: &mut World,
         element: &Element,
         action: &GuiAction,
-        shown: &mut Shown,
-    ) -> Result<(), Stop> {
+        shown: &mut ActionOutcome,
+    ) -> Result<(), CallError> {
         let Some(command) = &element.command else { return Ok(()) };
         let Some(here) = self.here() else { return Ok(()) };
         match (command, action) {
@@ -149,7 +149,7 @@ impl Viewer {
                 let place = self.build_link(world, link, locals, form);
                 match place {
                     Ok(place) => self.go(place),
-                    Err(Stop::Raised(raised)) => {
+                    Err(CallError::Raised(raised)) => {
                         self.fail(form, &raised);
                         return Err(raised.into());
                     }
@@ -167,13 +167,18 @@ impl Viewer {
         link: &crate::app::screen::Link,
         locals: &[Value],
         form: &str,
-    ) -> Result<Place, Stop> {
+    ) -> Result<OpenScreen, CallError> {
         let here = self.standing(world)?;
         crate::screen::build::Builder::new(world, here, None).target(&link.way, locals, form)
     }
 
     /// Calls an action with what was fixed and what was typed.
-    fn submit(&mut self, world: &mut World, submission: &Submission, shown: &mut Shown) -> Result<(), Stop> {
+    fn submit(
+        &mut self,
+        world: &mut World,
+        submission: &Submission,
+        shown: &mut ActionOutcome,
+    ) -> Result<(), CallError> {
         let Submission { form, locals, id, depth } = submission;
         let app = Arc::clone(world.app());
         let action = &app.actions[form.action];
@@ -184,7 +189,7 @@ impl Viewer {
                 let then = form.then.as_ref().map(|way| builder.target(way, locals, id)).transpose();
                 (arguments, then)
             }
-            Err(Stop::Raised(raised)) => {
+            Err(CallError::Raised(raised)) => {
                 self.fail(id, &raised);
                 return Err(raised.into());
             }
@@ -204,7 +209,7 @@ impl Viewer {
                 shown.calls.push(Called { name: Arc::clone(&action.name), arguments, reply: Ok(reply) });
                 Ok(())
             }
-            Err(Stop::Raised(raised)) => {
+            Err(CallError::Raised(raised)) => {
                 self.fail(id, &raised);
                 shown.calls.push(Called { name: Arc::clone(&action.name), arguments, reply: Err(raised.clone()) });
                 Err(raised.into())
@@ -214,13 +219,19 @@ impl Viewer {
     }
 
     fn fail(&mut self, form: &str, raised: &Raised) {
-        let mark = Mark { code: Arc::clone(&raised.code), form: form.into(), field: raised.field.clone() };
+        let mark = ErrorMark { code: Arc::clone(&raised.code), form: form.into(), field: raised.field.clone() };
         self.toast = Some(Toast { text: raised.text.as_str().into(), error: Some(mark) });
     }
 }
 
 /// Reads the views that came into sight, as calls of their own; after an action all that are in sight.
-fn read(world: &mut World, before: &[Read], after: Vec<Read>, written: bool, shown: &mut Shown) -> Result<(), Stop> {
+fn read(
+    world: &mut World,
+    before: &[Read],
+    after: Vec<Read>,
+    written: bool,
+    shown: &mut ActionOutcome,
+) -> Result<(), CallError> {
     let app = Arc::clone(world.app());
     for (view, arguments) in after {
         if !written && before.iter().any(|(other, same)| *other == view && *same == arguments) {
@@ -229,7 +240,7 @@ fn read(world: &mut World, before: &[Read], after: Vec<Read>, written: bool, sho
         let name = Arc::clone(&app.views[view].name);
         let reply = match world.call(Role::AGENT, &name, &arguments) {
             Ok(reply) => Ok(reply),
-            Err(Stop::Raised(raised)) => Err(raised),
+            Err(CallError::Raised(raised)) => Err(raised),
             Err(crashed) => return Err(crashed),
         };
         shown.calls.push(Called { name, arguments, reply });
@@ -237,8 +248,8 @@ fn read(world: &mut World, before: &[Read], after: Vec<Read>, written: bool, sho
     Ok(())
 }
 
-/// What an input holds after an action on it.
-fn entered(world: &World, element: &Element, kind: InputKind, action: &GuiAction) -> Result<Arc<str>, Stop> {
+/// Value of an input after an action on it.
+fn entered(world: &World, element: &Element, kind: InputKind, action: &GuiAction) -> Result<Arc<str>, CallError> {
     match (kind, action) {
         (InputKind::Text, GuiAction::Type { text, .. }) => {
             if text.chars().count() > DRAFT_CHARACTERS_MAX {
@@ -263,7 +274,7 @@ fn entered(world: &World, element: &Element, kind: InputKind, action: &GuiAction
 }
 
 /// Forgets what was typed into a form.
-fn forget(place: &mut Place, form: &str) {
+fn forget(place: &mut OpenScreen, form: &str) {
     let prefix = format!("{form}/");
     let keys: Vec<Arc<str>> = place.inputs.keys().filter(|key| key.starts_with(&prefix)).cloned().collect();
     for key in keys {
@@ -272,7 +283,7 @@ fn forget(place: &mut Place, form: &str) {
 }
 
 /// Takes one of `rows` repeated inputs away; those behind it move up.
-fn remove_row(place: &mut Place, list: &Arc<str>, row: usize, rows: usize) {
+fn remove_row(place: &mut OpenScreen, list: &Arc<str>, row: usize, rows: usize) {
     let mut moved: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     let inputs: Vec<(Arc<str>, Arc<str>)> =
         place.inputs.iter().map(|(key, text)| (Arc::clone(key), Arc::clone(text))).collect();
@@ -292,7 +303,7 @@ fn remove_row(place: &mut Place, list: &Arc<str>, row: usize, rows: usize) {
     place.inputs.insert(Arc::clone(list), rows.saturating_sub(1).to_string().into());
 }
 
-/// What is said after an action.
+/// Message after an action.
 fn done(name: &str, reply: &Reply) -> Arc<str> {
     let mut text = format!("{}: done.", crate::app::screen::words(name));
     match &reply.json {
@@ -315,6 +326,6 @@ fn cut(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-fn refusal(world: &World, text: &str) -> Stop {
+fn refusal(world: &World, text: &str) -> CallError {
     Raised::plain(world.app(), errors::INVALID_ARGUMENT, text).into()
 }

@@ -2,24 +2,24 @@
 
 use super::{ROUTE_DEPTH_MAX, Viewer};
 use crate::app::Role;
-use crate::run::{Stop, World};
-use crate::screen::place::Place;
+use crate::run::{CallError, World};
+use crate::screen::open_screen::OpenScreen;
 use crate::value::Value;
 
 impl Viewer {
     /// The nearest screen on the way back that still makes sense.
-    pub(super) fn standing(&self, world: &World) -> Result<&Place, Stop> {
+    pub(super) fn standing(&self, world: &World) -> Result<&OpenScreen, CallError> {
         for place in self.route.iter().rev() {
             if stands(world, place)? {
                 return Ok(place);
             }
         }
         // Home has no arguments, so it always stands.
-        self.route.front().ok_or(Stop::Crashed(crate::expression::EvalError::Mismatch))
+        self.route.front().ok_or(CallError::Crashed(crate::expression::EvalError::Mismatch))
     }
 
     /// Leaves screens that are about rows that are no longer there.
-    pub(super) fn settle(&mut self, world: &World) -> Result<(), Stop> {
+    pub(super) fn settle(&mut self, world: &World) -> Result<(), CallError> {
         let mut standing = imbl::Vector::new();
         for place in &self.route {
             if stands(world, place)? {
@@ -30,7 +30,7 @@ impl Viewer {
         Ok(())
     }
 
-    pub(super) fn go(&mut self, place: Place) {
+    pub(super) fn go(&mut self, place: OpenScreen) {
         self.route.push_back(place);
         if self.route.len() > ROUTE_DEPTH_MAX {
             // Home stays where it is.
@@ -38,12 +38,12 @@ impl Viewer {
         }
     }
 
-    pub(super) fn here(&mut self) -> Option<&mut Place> {
+    pub(super) fn here(&mut self) -> Option<&mut OpenScreen> {
         self.route.back_mut()
     }
 }
 
-fn stands(world: &World, place: &Place) -> Result<bool, Stop> {
+fn stands(world: &World, place: &OpenScreen) -> Result<bool, CallError> {
     for value in place.args.iter() {
         if let Value::Row(row) = value
             && (world.data().row(*row).is_none() || !world.sees(Role::AGENT, *row)?)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::told;
+use super::messages;
 use crate::fault::Faults;
 use crate::syntax::MAX_FAULTS;
 use crate::syntax::files::{MAX_FILES, join};
@@ -13,7 +13,7 @@ fn joined(files: &[(&str, &str)]) -> Result<Node, Faults> {
 }
 
 fn refused(files: &[(&str, &str)]) -> Vec<String> {
-    told(&joined(files).expect_err("faults"))
+    messages(&joined(files).expect_err("faults"))
 }
 
 fn names(node: &Node) -> Vec<String> {
@@ -37,7 +37,7 @@ fn sections_are_spread_over_files_in_the_order_of_names() {
 }
 
 #[test]
-fn what_is_written_twice_names_both_places() {
+fn duplicates_name_both_positions() {
     let faults = refused(&[
         ("app.yaml", "app: a\nactions: {lend: 1}\nlist: [1]\nmixed: 1"),
         ("b.yaml", "actions:\n  lend: 2\n  other: 3\nlist: [2]\nmixed: {}\napp: b"),
@@ -79,7 +79,7 @@ fn the_bounds_of_a_definition_hold() {
     files.insert("app.yaml".to_owned(), "s: {}".to_owned());
     assert_eq!(join(&files).expect("64 files").get("s").and_then(Node::as_map).map(<[_]>::len), Some(MAX_FILES - 1));
     files.insert("one_more.yaml".to_owned(), "t: 1".to_owned());
-    assert!(told(&join(&files).expect_err("65 files"))[0].contains("at most 64 files, and this one 65"));
+    assert!(messages(&join(&files).expect_err("65 files"))[0].contains("at most 64 files, and this one 65"));
 
     let comment = format!("a: 1\n{}", format!("#{}\n", "x".repeat(1 << 10)).repeat(3 << 10));
     let faults = refused(&[("app.yaml", &comment), ("b.yaml", &comment), ("c.yaml", &comment)]);

@@ -7,6 +7,6 @@ mod yaml;
 use crate::fault::Faults;
 
 /// Faults as an author sees them.
-fn told(faults: &Faults) -> Vec<String> {
+fn messages(faults: &Faults) -> Vec<String> {
     faults.iter().map(ToString::to_string).collect()
 }

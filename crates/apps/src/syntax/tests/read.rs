@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::told;
+use super::messages;
 use crate::syntax::MAX_FAULTS;
 use crate::syntax::read::{At, read};
 use crate::syntax::source::Source;
@@ -10,7 +10,7 @@ use crate::syntax::yaml::parse;
 
 fn run<T>(text: &str, reader: impl FnOnce(&At<'static>) -> Option<T>) -> Result<T, Vec<String>> {
     let root = Box::leak(Box::new(parse("a.yaml", text).expect("nodes")));
-    read(root, reader).map_err(|faults| told(&faults))
+    read(root, reader).map_err(|faults| messages(&faults))
 }
 
 /// Asserts that a reader gives nothing and notes one fault.
@@ -162,17 +162,17 @@ fn expressions_may_be_any_scalar() {
 
 #[test]
 fn faults_of_expressions_point_to_a_character() {
-    let told = |text: &str, offset| source(text).fault(offset, "wrong").to_string();
-    assert_eq!(told("- é + b", 4), "a.yaml:1:7: [0]: wrong");
-    assert_eq!(told("- \"é + b\"  # c", 4), "a.yaml:1:8: [0]: wrong");
-    assert_eq!(told("[ 'é + b' ]", 4), "a.yaml:1:8: [0]: wrong");
-    assert_eq!(told("- '  a'", 2), "a.yaml:1:6: [0]: wrong");
-    assert_eq!(told("- a", 99), "a.yaml:1:4: [0]: wrong", "no further than the end");
+    let messages = |text: &str, offset| source(text).fault(offset, "wrong").to_string();
+    assert_eq!(messages("- é + b", 4), "a.yaml:1:7: [0]: wrong");
+    assert_eq!(messages("- \"é + b\"  # c", 4), "a.yaml:1:8: [0]: wrong");
+    assert_eq!(messages("[ 'é + b' ]", 4), "a.yaml:1:8: [0]: wrong");
+    assert_eq!(messages("- '  a'", 2), "a.yaml:1:6: [0]: wrong");
+    assert_eq!(messages("- a", 99), "a.yaml:1:4: [0]: wrong", "no further than the end");
     for broken in ["- 'it''s'", "- \"a\\\"b\"", "- a\n  b", "- 'a\n  b'"] {
-        assert_eq!(told(broken, 3), "a.yaml:1:3: [0]: wrong", "{broken}");
+        assert_eq!(messages(broken, 3), "a.yaml:1:3: [0]: wrong", "{broken}");
     }
-    assert_eq!(told("- |\n  a\n  b", 3), "a.yaml:2:3: [0]: wrong");
+    assert_eq!(messages("- |\n  a\n  b", 3), "a.yaml:2:3: [0]: wrong");
     for scalar in ["- ~", "- +5", "- true"] {
-        assert_eq!(told(scalar, 1), "a.yaml:1:3: [0]: wrong", "the text of {scalar} need not be that of the file");
+        assert_eq!(messages(scalar, 1), "a.yaml:1:3: [0]: wrong", "the text of {scalar} need not be that of the file");
     }
 }

@@ -5,20 +5,20 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 
-use super::told;
+use super::messages;
 use crate::fault::Position;
 use crate::syntax::MAX_FAULTS;
 use crate::syntax::node::{Content, Node};
 use crate::syntax::yaml::{MAX_BRACKETS, MAX_DEPTH, MAX_FILE_BYTES, MAX_NODES, MAX_SCALAR_BYTES, parse};
 
 fn accepted(text: &str) -> Node {
-    parse("app.yaml", text).unwrap_or_else(|faults| panic!("{text:?} is refused: {:?}", told(&faults)))
+    parse("app.yaml", text).unwrap_or_else(|faults| panic!("{text:?} is refused: {:?}", messages(&faults)))
 }
 
 fn refused(text: &str) -> Vec<String> {
     let faults = parse("app.yaml", text).expect_err(text);
     assert!(!faults.is_empty() && faults.len() <= MAX_FAULTS);
-    told(&faults)
+    messages(&faults)
 }
 
 /// Asserts that the only fault begins with this.
@@ -36,7 +36,7 @@ fn value(text: &str) -> Content {
     accepted(text).value
 }
 
-/// What a text says, without its places.
+/// Contents of a text, without its positions.
 fn shape(text: &str) -> String {
     fn write(node: &Node) -> String {
         match &node.value {
@@ -103,7 +103,7 @@ fn plain_scalars_follow_a_strict_core_schema() {
 }
 
 #[test]
-fn what_readers_of_yaml_disagree_about_is_refused() {
+fn ambiguous_yaml_is_refused() {
     for word in ["yes", "No", "ON", "off", "y", "n", "N", "True", "FALSE", "Null"] {
         refused_with(&format!("a: {word}"), &format!("app.yaml:1:4: a: `{word}`"));
         if !matches!(word, "y" | "n") {
@@ -231,7 +231,7 @@ fn tabs_do_not_indent() {
 }
 
 #[test]
-fn what_is_not_yaml_is_told_with_its_place() {
+fn invalid_yaml_is_reported_with_its_position() {
     refused_with("a: [1, 2", "app.yaml:2:1: a[2]: this is not YAML");
     refused_with("a: b: c", "app.yaml:1:5: ");
     refused_with("a: 'b", "app.yaml:1:4: a: this is not YAML");

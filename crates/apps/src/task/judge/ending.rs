@@ -1,10 +1,10 @@
-//! How an episode was ended, and what is looked at beside its goal: the answer, minefields, rules and milestones.
+//! Status of an episode, and conditions beside its goal: the answer, minefields, rules and milestones.
 
 use std::sync::Arc;
 
 use super::{End, check, open};
 use crate::app::Template;
-use crate::app::task::Watch;
+use crate::app::task::WatchedCondition;
 use crate::data::Data;
 use crate::definition::goal::Status;
 use crate::expression::EvalError;
@@ -17,7 +17,7 @@ impl End<'_> {
     pub(super) fn answer(&self) -> Result<Vec<Check>, EvalError> {
         let goal = &self.template.goal;
         let status = |submission: &Submission| submission.status.to_string();
-        let Some(wanted) = &goal.answer else {
+        let Some(subject) = &goal.answer else {
             let other = self.submission.filter(|submission| *submission.status != *Status::Ok.word());
             return Ok(other
                 .map(|submission| {
@@ -26,22 +26,22 @@ impl End<'_> {
                 .into_iter()
                 .collect());
         };
-        let expected = match &wanted.code {
-            None => wanted.status.word().to_owned(),
-            Some(code) => format!("{} {code}", wanted.status.word()),
+        let expected = match &subject.code {
+            None => subject.status.word().to_owned(),
+            Some(code) => format!("{} {code}", subject.status.word()),
         };
         let given = self.submission.map(|given| match &given.code {
             None => status(given),
             Some(code) => format!("{} {code}", status(given)),
         });
         let right = self.submission.is_some_and(|given| {
-            *given.status == *wanted.status.word()
-                && wanted.code.as_ref().is_none_or(|code| given.code.as_ref() == Some(code))
+            *given.status == *subject.status.word()
+                && subject.code.as_ref().is_none_or(|code| given.code.as_ref() == Some(code))
         });
         let given = given.unwrap_or_else(|| "nothing".to_owned());
         let status = check("answer".to_owned(), right, &format!("expected {expected}, submitted {given}"));
         // To say that all is done is no part of the work where there is other work.
-        let aside = wanted.status == Status::Ok && !(wanted.slots.is_empty() && goal.changes.is_empty());
+        let aside = subject.status == Status::Ok && !(subject.slots.is_empty() && goal.changes.is_empty());
         let mut checks = vec![Check { weight: if aside { 0.0 } else { status.weight }, ..status }];
         if let Some(obstacles) = self.obstacles() {
             let about = self.submission.and_then(|given| given.about.as_deref());
@@ -50,7 +50,7 @@ impl End<'_> {
                 format!("expected the id of what stands in the way, submitted {}", about.unwrap_or("nothing"));
             checks.push(check("answer.about".to_owned(), right, &evidence));
         }
-        for (slot, expression) in &wanted.slots {
+        for (slot, expression) in &subject.slots {
             let value = match self.value(expression, std::slice::from_ref(self.task)) {
                 Ok(value) => value,
                 Err(error) => {
@@ -76,7 +76,7 @@ impl End<'_> {
         (!ids.is_empty()).then_some(ids)
     }
 
-    fn watched(&self, mine: bool) -> impl Iterator<Item = (usize, &Watch)> {
+    fn watched(&self, mine: bool) -> impl Iterator<Item = (usize, &WatchedCondition)> {
         self.template.watches.iter().enumerate().filter(move |(_, watch)| watch.weight.is_none() == mine)
     }
 

@@ -1,4 +1,4 @@
-//! What a goal lists, laid over what changed.
+//! Changes listed by a goal, laid over the actual changes.
 
 use super::{DIFFERENCES_SHOWN, End, Explained, check, open};
 use crate::app::goal::{Change, Field, What};
@@ -104,7 +104,7 @@ impl End<'_> {
     ) -> Result<Vec<(usize, bool, String)>, EvalError> {
         let new: Vec<RowKey> =
             differences.iter().filter(|change| change.kind == ChangeKind::Created).map(|change| change.row).collect();
-        let mut wanted: Vec<(&Expected<'_>, Vec<usize>)> = Vec::new();
+        let mut subject: Vec<(&Expected<'_>, Vec<usize>)> = Vec::new();
         for one in expected {
             let What::Created(table, _) = one.change.what else { continue };
             let mut fits = Vec::new();
@@ -113,18 +113,18 @@ impl End<'_> {
                     fits.push(place);
                 }
             }
-            wanted.extend((0..one.count).map(|_| (one, fits.clone())));
+            subject.extend((0..one.count).map(|_| (one, fits.clone())));
         }
         let mut owner: Vec<Option<usize>> = vec![None; new.len()];
-        for slot in 0..wanted.len() {
+        for slot in 0..subject.len() {
             let mut seen = vec![false; new.len()];
-            augment(slot, &wanted, &mut owner, &mut seen);
+            augment(slot, &subject, &mut owner, &mut seen);
         }
         let mut matched: Vec<usize> = vec![0; expected.len()];
         for (place, slot) in owner.iter().enumerate() {
             if let Some(slot) = slot {
                 explained.rows.insert(new[place]);
-                let which = expected.iter().position(|one| std::ptr::eq(one, wanted[*slot].0));
+                let which = expected.iter().position(|one| std::ptr::eq(one, subject[*slot].0));
                 if let Some(which) = which {
                     matched[which] += 1;
                 }
@@ -145,7 +145,7 @@ impl End<'_> {
         Ok(found)
     }
 
-    /// What is wrong with a row, column by column; with before and after.
+    /// Faults of a row, column by column; with before and after.
     fn misfits(&self, one: &Expected<'_>, row: RowKey) -> Result<Vec<String>, EvalError> {
         let Some(found) = self.data.row(row) else { return Ok(vec![format!("{} is gone", self.name(row))]) };
         let table = self.app.schema.table(row.table);
@@ -153,10 +153,10 @@ impl End<'_> {
         for (column, field) in &one.change.fields {
             let value = &found.cells[usize::from(column.0)];
             let described = table.describe(*column);
-            let (fits, wanted) = match field {
+            let (fits, subject) = match field {
                 Field::Any => (true, String::new()),
                 Field::Equal(expression) => match self.value(expression, &one.locals) {
-                    Ok(wanted) => (wanted == *value, format!("expected {}", self.show(&wanted, &described.kind))),
+                    Ok(subject) => (subject == *value, format!("expected {}", self.show(&subject, &described.kind))),
                     Err(error) => (false, open(error)?),
                 },
                 Field::Contains(expression) => match (self.value(expression, &one.locals), value) {
@@ -178,7 +178,7 @@ impl End<'_> {
                     None => String::new(),
                 };
                 let after = self.show(value, &described.kind);
-                wrong.push(format!("{}.{}: {before}is {after}, {wanted}", self.name(row), described.name));
+                wrong.push(format!("{}.{}: {before}is {after}, {subject}", self.name(row), described.name));
             }
         }
         Ok(wrong)
@@ -188,17 +188,17 @@ impl End<'_> {
 /// Finds a row for a slot, moving others if that helps.
 fn augment(
     slot: usize,
-    wanted: &[(&Expected<'_>, Vec<usize>)],
+    subject: &[(&Expected<'_>, Vec<usize>)],
     owner: &mut [Option<usize>],
     seen: &mut [bool],
 ) -> bool {
-    for place in &wanted[slot].1 {
+    for place in &subject[slot].1 {
         if std::mem::replace(&mut seen[*place], true) {
             continue;
         }
         let free = match owner[*place] {
             None => true,
-            Some(other) => augment(other, wanted, owner, seen),
+            Some(other) => augment(other, subject, owner, seen),
         };
         if free {
             owner[*place] = Some(slot);

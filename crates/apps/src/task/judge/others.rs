@@ -1,4 +1,4 @@
-//! What a goal does not list: whatever else changed, at the end or on the way.
+//! Changes that a goal does not list: whatever else changed, at the end or on the way.
 
 use super::{DIFFERENCES_SHOWN, End, Explained, check};
 use crate::app::goal::Free;
@@ -52,7 +52,7 @@ impl End<'_> {
         check(NOTHING_ELSE.to_owned(), others.is_empty(), &evidence)
     }
 
-    /// Whether a row was to be deleted, or is owned by one that was.
+    /// True if a row was to be deleted, or is owned by one that was.
     fn gone_along(&self, row: RowKey, explained: &Explained) -> bool {
         let mut row = row;
         loop {

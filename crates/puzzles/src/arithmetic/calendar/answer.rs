@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_day_or_two_is_refused() {
+    fn answers_that_name_no_day_or_two_are_refused() {
         let long = "1987-06-30 ".repeat(100);
         for text in [
             "",

@@ -61,7 +61,7 @@ impl Step {
         }
     }
 
-    /// What it is called in reports.
+    /// Name in reports.
     pub(super) const fn kind(self) -> &'static str {
         match self {
             Self::Days { .. } => "days",

@@ -24,7 +24,7 @@ impl Walker {
         Self { year: date.year(), month: date.month(), day: date.day(), weekday, walked: 0 }
     }
 
-    /// Whether this is the day, and its weekday the right one.
+    /// True if this is the day, and its weekday the right one.
     #[cfg(test)]
     pub(super) fn is_at(self, date: Date) -> bool {
         Self { walked: 0, ..self } == Self::at(date)

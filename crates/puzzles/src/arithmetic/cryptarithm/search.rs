@@ -16,7 +16,7 @@ impl Nodes {
         self.visited
     }
 
-    /// Whether a search was cut off, so that there may be more solutions than it found.
+    /// True if a search was cut off, so that there may be more solutions than it found.
     pub(super) const fn exhausted(&self) -> bool {
         self.visited >= self.most
     }
@@ -31,7 +31,7 @@ pub(super) struct Columns {
     leads: Vec<bool>,
 }
 
-/// What is decided so far.
+/// Digits decided so far.
 struct Digits {
     of: Vec<Option<u8>>,
     /// By digit.
@@ -58,7 +58,7 @@ impl Columns {
         Self { columns: columns.collect(), leads }
     }
 
-    /// How many solutions there are, counted up to `most`; also fewer where the nodes are exhausted.
+    /// Number of solutions, counted up to `most`; also fewer where the nodes are exhausted.
     pub(super) fn solutions(&self, most: usize, nodes: &mut Nodes) -> usize {
         let mut digits = Digits { of: vec![None; self.leads.len()], used: [false; 10] };
         self.count(0, 0, 0, &mut digits, most, nodes)

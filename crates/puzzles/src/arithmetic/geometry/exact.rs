@@ -67,7 +67,7 @@ impl Ledger {
         })
     }
 
-    /// Whether `c` is to the left of the line from `a` to `b` (above zero), on it (zero) or to its right.
+    /// Side of `c` seen from the line from `a` to `b`: to the left (above zero), on it (zero) or to its right.
     pub(super) fn side(&mut self, a: Point, b: Point, c: Point) -> Option<Rational> {
         let (first, second) = (self.way(a, b)?, self.way(a, c)?);
         self.cross(first, second)
@@ -119,7 +119,7 @@ impl Ledger {
         Some([self.plus(a[0], x)?, self.plus(a[1], y)?])
     }
 
-    /// How many steps from one point of whole coordinates to the next an edge has: Euclid's algorithm.
+    /// Number of steps from one point of whole coordinates to the next that an edge has: Euclid's algorithm.
     pub(super) const fn steps(&mut self, [x, y]: [i64; 2], [next_x, next_y]: [i64; 2]) -> i64 {
         let (mut left, mut right) = ((next_x - x).abs(), (next_y - y).abs());
         while right != 0 {
@@ -129,7 +129,7 @@ impl Ledger {
         left
     }
 
-    /// What a convex polygon with corners counterclockwise leaves of another polygon: Sutherland and Hodgman, "Reentrant
+    /// Part of a polygon within a convex polygon with corners counterclockwise: Sutherland and Hodgman, "Reentrant
     /// Polygon Clipping" (1974).
     pub(super) fn clip(&mut self, corners: &[Point], window: &[Point]) -> Option<Vec<Point>> {
         let mut left = corners.to_vec();

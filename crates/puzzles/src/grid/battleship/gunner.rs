@@ -3,10 +3,10 @@
 use super::{Instance, Progress, Seen, all_sunk, counts, seen};
 use crate::grid::square::Square;
 
-/// How much likelier a square is beside a hit that is not sunk.
+/// Factor by which a square beside a hit that is not sunk is likelier.
 const BESIDE_A_HIT: f64 = 20.0;
 
-/// What the player concludes of a square.
+/// Conclusion of the player about a square.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Belief {
     Open,
@@ -35,7 +35,7 @@ pub(super) fn shots(instance: &Instance) -> Vec<Square> {
     progress.shots
 }
 
-/// What follows from the shots and the counts, by going through the lines until nothing new comes.
+/// Conclusions from the shots and the counts, by going through the lines until nothing new comes.
 fn conclude(instance: &Instance, lines: &[Line], progress: &Progress) -> Vec<Belief> {
     let size = instance.size;
     let mut beliefs = vec![Belief::Open; size * size];
@@ -76,7 +76,7 @@ fn conclude(instance: &Instance, lines: &[Line], progress: &Progress) -> Vec<Bel
     }
 }
 
-/// How likely a ship is to be at a square that was not shot at, on a scale of no meaning but its order.
+/// Likelihood of a ship at a square that was not shot at, on a scale of no meaning but its order.
 fn chance(instance: &Instance, lines: &[Line], progress: &Progress, beliefs: &[Belief], square: Square) -> f64 {
     let size = instance.size;
     match beliefs[index(square, size)] {
@@ -91,7 +91,7 @@ fn chance(instance: &Instance, lines: &[Line], progress: &Progress, beliefs: &[B
     }
 }
 
-/// Which share of the open squares of a line holds ships, one in five where no count is told.
+/// Share of the open squares of a line that holds ships; one in five without a count.
 fn share(line: &Line, beliefs: &[Belief], size: usize) -> f64 {
     let of = |belief| line.squares.iter().filter(|square| beliefs[index(**square, size)] == belief).count();
     let part = |number: usize| u32::try_from(number).map_or(0.0, f64::from);

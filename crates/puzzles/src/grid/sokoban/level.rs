@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use crate::walk::{Cell, Direction};
 use palestra_environment::draws::{Refusal, Requirement};
 
-/// How far the boxes must be from their nearest goals in sum, walls left aside, for a level to be worth solving: less is
-/// too often solved by walking about.
+/// Least sum of the distances of the boxes from their nearest goals, walls left aside, for a level to be worth solving:
+/// less is too often solved by walking about.
 const DISTANCE_MIN: u32 = 3;
 
 /// One wall in so many inner places.
@@ -24,14 +24,14 @@ static FAR: Requirement = Requirement::new("far", "the boxes are far enough from
 /// No box stands on a goal.
 static OFF_GOALS: Requirement = Requirement::new("off_goals", "no box stands on a goal", 0.15);
 
-/// What a move came to.
+/// Result of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moved {
     To(Cell),
     Blocked,
 }
 
-/// What never moves.
+/// Immovable part of a level.
 #[derive(Debug, Clone)]
 pub(super) struct Grid {
     width: u8,
@@ -106,12 +106,12 @@ impl Grid {
         Moved::To(next)
     }
 
-    /// Whether every box is on a goal.
+    /// True if every box is on a goal.
     pub(super) fn solved(&self, boxes: &[Cell]) -> bool {
         self.placed(boxes) == boxes.len()
     }
 
-    /// How many boxes are on goals.
+    /// Number of boxes that are on goals.
     pub(super) fn placed(&self, boxes: &[Cell]) -> usize {
         boxes.iter().filter(|cell| self.goals.contains(cell)).count()
     }
@@ -121,13 +121,13 @@ impl Grid {
         boxes.iter().map(|cell| self.goal_distance(*cell)).sum()
     }
 
-    /// Whether a box could never leave this place, a corner, and it is no goal.
+    /// True if a box could never leave this place, a corner, and it is no goal.
     pub(super) fn stuck(&self, cell: Cell) -> bool {
         let [up, down, left, right] = Direction::ALL.map(|direction| self.wall(direction.from(cell)));
         (up || down) && (left || right) && !self.goals.contains(&cell)
     }
 
-    /// Whether somebody can stand at a place, after walks from `from`.
+    /// True if somebody can stand at a place, after walks from `from`.
     pub(super) fn reaches(&self, walks: &[Option<Direction>], from: Cell, to: Cell) -> bool {
         to == from || (!self.wall(to) && walks[self.index(to)].is_some())
     }

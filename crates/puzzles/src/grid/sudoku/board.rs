@@ -10,7 +10,7 @@ pub(super) const CELLS: usize = 81;
 /// All nine digits; digit `d` is bit `d - 1`.
 const DIGITS: u16 = 0x1ff;
 
-/// What is written into the cells so far, without two of the same digit in a row, column or box.
+/// Filled cells, without two of the same digit in a row, column or box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Board {
     /// The digits; 0 for an empty cell.
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dug_has_one_solution() {
+    fn dug_boards_have_one_solution() {
         for (seed, clues) in (0_u8..12).zip([46, 40, 34, 30].into_iter().cycle()) {
             let mut rng = seeded(&[&[seed]]);
             let mut board = Board::random(&mut rng).expect("a board");

@@ -12,7 +12,7 @@ use palestra_environment::draws::{Draws, Requirement};
 /// Children that a couple has at most.
 const CHILDREN_MAX: usize = 4;
 
-/// How far down from a root couple people are born.
+/// Largest number of generations below a root couple.
 const GENERATIONS_MAX: u8 = 5;
 
 /// Whoever is drawn has room for a child, or has no parents yet.
@@ -22,7 +22,7 @@ static GROWN: Requirement =
 /// A relation between two people, whichever sex they have.
 #[derive(Debug)]
 pub(super) struct Kinship {
-    /// What a man and a woman are called, each with other names for it.
+    /// Words for a man and a woman, each with synonyms.
     called: [(&'static str, &'static [&'static str]); 2],
     /// Ways from the one person to the relative, a letter for each step: up to a parent, down to a child, to a sibling (`b`),
     /// to whom one is married to (`m`).
@@ -88,23 +88,23 @@ pub(super) const WORDS_ASKED: [&str; 23] = [
 ];
 
 impl Kinship {
-    /// What a person of this sex is called.
+    /// Word for a person of this sex.
     pub(super) fn word(&self, female: bool) -> &'static str {
         self.called[usize::from(female)].0
     }
 
-    /// What else the person may be called.
+    /// Synonyms of the word.
     pub(super) fn also(&self, female: bool) -> &'static [&'static str] {
         self.called[usize::from(female)].1
     }
 
-    /// Whether a person of this sex is called so; `written` has spaces for hyphens.
+    /// True if a person of this sex is called so; `written` has spaces for hyphens.
     pub(super) fn is_called(&self, written: &str, female: bool) -> bool {
         let mut words = self.also(female).iter().chain([&self.called[usize::from(female)].0]);
         words.any(|word| word.replace('-', " ") == written)
     }
 
-    /// Whether facts tell of it.
+    /// True if facts tell of it.
     pub(super) fn is_told(&self) -> bool {
         self.ways.iter().any(|way| way.len() == 1)
     }
@@ -224,7 +224,7 @@ impl Tree {
         Fact { person, relation: word.to_owned(), of }
     }
 
-    /// Who is one step away.
+    /// People one step away.
     fn step(&self, person: usize, step: char) -> Vec<usize> {
         let Person { parents, partner, .. } = &self.people[person];
         let children = |parent: usize| {
@@ -257,7 +257,7 @@ impl Tree {
         known.fold(BTreeSet::from([of]), |people, (kinship, female)| self.kin(&people, kinship, female))
     }
 
-    /// What a person is to another.
+    /// Relation of a person to another.
     pub(super) fn relation(&self, person: usize, of: usize) -> Option<&'static Kinship> {
         KINSHIPS.iter().find(|kinship| self.kin(&BTreeSet::from([of]), kinship, None).contains(&person))
     }

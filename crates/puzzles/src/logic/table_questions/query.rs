@@ -38,7 +38,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
-/// What stands in a table.
+/// Value in a table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Cell {
@@ -80,11 +80,11 @@ pub(super) enum Test {
     Below(i64),
 }
 
-/// What is asked of the rows.
+/// Question about the rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(super) enum Ask {
-    /// How many there are.
+    /// Number of the rows.
     Count,
     /// The sum of a column.
     Total { column: String },
@@ -92,7 +92,7 @@ pub(super) enum Ask {
     Row { column: String, largest: bool },
     /// Of the groups of rows with the same text in `by`, the one with the largest or smallest sum, and the sum.
     Group { by: String, column: String, largest: bool },
-    /// How far the sums of two such groups are apart.
+    /// Difference of the sums of two such groups.
     Difference { by: String, groups: [String; 2], column: String },
 }
 
@@ -129,7 +129,7 @@ impl Ask {
 }
 
 impl Test {
-    /// What it is called in reports.
+    /// Name in reports.
     const fn kind(&self) -> &'static str {
         match self {
             Self::Is(_) => "is",
@@ -162,8 +162,8 @@ impl Tables {
         self.0.iter().map(table).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// What a row of the first table, or the row of another table that it refers to, has in a column. Cells that are read
-    /// on the way are added to `read`.
+    /// Value of a column in a row of the first table, or in the row of another table that it refers to. Cells that are
+    /// read on the way are added to `read`.
     pub(super) fn cell<'a>(&'a self, row: &'a [Cell], column: &str, read: &mut u32) -> &'a Cell {
         let mut row = row;
         for (table, next) in self.0.iter().zip(self.0.iter().skip(1).map(Some).chain([None])) {
@@ -284,7 +284,7 @@ impl Query {
     }
 
     /// The question in words.
-    pub(super) fn say(&self, tables: &Tables) -> String {
+    pub(super) fn sentence(&self, tables: &Tables) -> String {
         let rows = &tables.0[0].name;
         let condition = |Condition { column, test }: &Condition| match test {
             Test::Is(text) => format!("the {column} is {text}"),
@@ -385,7 +385,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_not_decided_has_no_answer() {
+    fn undecided_questions_have_no_answer() {
         let weight = || "weight".to_owned();
         let all = || Test::Above(0);
         let group = |by: &str| Ask::Group { by: by.to_owned(), column: weight(), largest: false };

@@ -1,4 +1,4 @@
-//! What the tables of a problem are about, and how they are filled.
+//! Themes of a problem's tables, and their contents.
 
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -21,10 +21,10 @@ struct Theme {
     rows: &'static str,
     /// The letter before the numbers that name its rows; without one they are named as people.
     letter: Option<char>,
-    /// What the first table refers to, and another column of it.
+    /// Targets of the first table's reference, and another column of it.
     first: [Texts; 2],
     first_numbers: [Numbers; 2],
-    /// What the second table refers to.
+    /// Targets of the second table's reference.
     second: Texts,
     second_number: Numbers,
     third: Texts,

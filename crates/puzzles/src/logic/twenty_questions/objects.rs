@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use palestra_environment::draws::{Draws, Requirement};
 
-/// What objects are called; any of them may have any properties.
+/// Names of objects; any of them may have any properties.
 const NAMES: [&str; 72] = [
     "anchor", "apron", "badge", "banner", "barrel", "basket", "bell", "bench", "blanket", "bottle", "bowl", "brush",
     "bucket", "button", "cable", "candle", "carpet", "chain", "chair", "clock", "comb", "crate", "crown", "cup",
@@ -17,7 +17,7 @@ const NAMES: [&str; 72] = [
     "scarf", "shelf", "spoon", "stool", "table", "tent", "umbrella", "vase", "wheel",
 ];
 
-/// What every property is called, and the values that it can have. No value is one of two properties.
+/// Names of the properties, with the values that each can have. No value is one of two properties.
 const PROPERTIES: [(&str, [&str; 5]); 8] = [
     ("color", ["red", "blue", "green", "yellow", "white"]),
     ("material", ["wood", "iron", "glass", "leather", "plastic"]),
@@ -32,7 +32,7 @@ const PROPERTIES: [(&str, [&str; 5]); 8] = [
 /// Properties that the objects of a problem have.
 const PROPERTIES_CHOSEN: usize = 4;
 
-/// How often properties are drawn for an object, as they may be those of another one.
+/// Number of times that properties are drawn for an object, as they may be those of another one.
 const DRAWS_PER_OBJECT: usize = 5;
 
 /// The object differs from those before.
@@ -56,7 +56,7 @@ pub(super) struct Property {
     pub(super) values: Vec<String>,
 }
 
-/// Whether a property has one of some values.
+/// Question for one of some values of a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Query {
     pub(super) property: usize,
@@ -99,12 +99,12 @@ impl Objects {
         (rows.len() == count).then_some(Self { names, properties, rows })
     }
 
-    /// What the value of an object's property is called.
+    /// Name of the value of an object's property.
     pub(super) fn value(&self, object: usize, property: usize) -> &str {
         &self.properties[property].values[usize::from(self.rows[object][property])]
     }
 
-    /// What a value of a property is called.
+    /// Name of a value of a property.
     pub(super) fn named(&self, property: usize, value: u8) -> String {
         self.properties[property].values[usize::from(value)].clone()
     }
@@ -126,12 +126,12 @@ impl Objects {
         (bits != 0).then_some(Query { property, values: bits })
     }
 
-    /// Whether the answer is yes when this object is hidden.
+    /// True if the answer is yes when this object is hidden.
     pub(super) fn answer(&self, object: usize, query: Query) -> bool {
         query.values >> self.rows[object][query.property] & 1 == 1
     }
 
-    /// How many questions a player needs at worst who always asks what comes nearest to halving what is left.
+    /// Number of questions that a player needs in the worst case who always asks the one that comes nearest to halving the rest.
     pub(super) fn questions_needed(&self) -> u32 {
         let queries = self.queries();
         deepest(&queries, self.all())

@@ -34,7 +34,7 @@ pub(super) enum Clue {
     Pair { relation: Relation, items: [usize; 2] },
 }
 
-/// How the house of a first item lies to that of a second.
+/// Relative position of the house of a second item to that of a first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Relation {
@@ -112,7 +112,7 @@ impl Clue {
     }
 
     /// The clue as a sentence without its end.
-    pub(super) fn say(&self, phrase: impl Fn(usize) -> String) -> String {
+    pub(super) fn sentence(&self, phrase: impl Fn(usize) -> String) -> String {
         let (relation, [first, second]) = match *self {
             Self::House { item, house } => return format!("{} lives in house {}", phrase(item), house + 1),
             Self::Pair { relation, items } => (relation, items.map(phrase)),
@@ -127,7 +127,7 @@ impl Clue {
         }
     }
 
-    /// What it is called in reports.
+    /// Name in reports.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::House { .. } => "house",
@@ -142,7 +142,7 @@ impl Clue {
         }
     }
 
-    /// How much the clue tells; 0 is the most.
+    /// Rank of the clue by its information; 0 is the most.
     fn rank(&self) -> usize {
         match self {
             Self::House { .. } => 0,
@@ -230,7 +230,7 @@ impl<'a> Solver<'a> {
         Self { houses, clues, applied: 0, found: 0 }
     }
 
-    /// How many arrangements there are, counted up to two; `None` when the solver gave up.
+    /// Number of arrangements, counted up to two; `None` when the solver gave up.
     pub(super) fn solutions(&mut self, items: usize) -> Option<u32> {
         self.search(vec![(1 << self.houses) - 1; items]);
         (self.applied < APPLIED_MAX).then_some(self.found)

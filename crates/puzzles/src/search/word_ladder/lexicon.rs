@@ -15,7 +15,7 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(Lexicon::read);
 /// The words of the files, numbered: the common ones first.
 pub(super) struct Lexicon {
     words: Vec<&'static str>,
-    /// How many of the words are common.
+    /// Number of common words, which come first.
     common: usize,
     numbers: BTreeMap<&'static str, usize>,
     neighbours: Vec<Vec<usize>>,
@@ -84,8 +84,8 @@ impl Lexicon {
         reached
     }
 
-    /// How many words a search from `start` sees until it finds `goal`, if it looks one step far, then begins again and looks
-    /// two steps far, and so on, at common words that `allowed` lets through.
+    /// Number of words that a search from `start` sees until it finds `goal`, if it looks one step far, then begins again and
+    /// looks two steps far, and so on, at common words that `allowed` lets through.
     pub(super) fn words_seen(&self, start: usize, goal: usize, allowed: impl Fn(&str) -> bool) -> usize {
         let mut seen = vec![false; self.common];
         seen[start] = true;

@@ -9,8 +9,8 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Move(pub(super) u8, pub(super) u8);
 
-/// How many pegs and disks there are. An arrangement is the number whose digits in base `pegs` are the pegs of the disks
-/// from 0, the smallest disk last.
+/// Number of pegs and disks. An arrangement is the number whose digits in base `pegs` are the pegs of the disks from 0,
+/// the smallest disk last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Towers {
     pub(super) pegs: u8,
@@ -18,7 +18,7 @@ pub(super) struct Towers {
 }
 
 impl Towers {
-    /// How many arrangements there are.
+    /// Number of arrangements.
     pub(super) fn arrangements(self) -> usize {
         usize::from(self.pegs).pow(self.disks)
     }
@@ -97,7 +97,7 @@ impl Distances {
         self.layers.get(usize::try_from(distance).ok()?).map(Vec::as_slice)
     }
 
-    /// How far the search went.
+    /// Depth of the search.
     pub(super) fn layers(&self) -> u32 {
         u32::try_from(self.layers.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }

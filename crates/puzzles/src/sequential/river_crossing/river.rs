@@ -3,12 +3,12 @@
 /// Some of the passengers: bit `i` stands for passenger `i`.
 pub(super) type Group = u16;
 
-/// Who stands where.
+/// Banks of all passengers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Banks {
     /// Passengers on the far bank; the others are on the near one.
     pub(super) far: Group,
-    /// Whether the boat is on the far bank.
+    /// True if the boat is on the far bank.
     pub(super) boat_far: bool,
 }
 
@@ -22,7 +22,7 @@ impl Banks {
 /// Where everybody begins.
 pub(super) const BEGINNING: Banks = Banks { far: 0, boat_far: false };
 
-/// Why a crossing is not made.
+/// Reason why a crossing is not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// Somebody who should cross is on the other bank.
@@ -35,22 +35,22 @@ pub(super) enum Refusal {
     Together(usize, usize),
 }
 
-/// What is allowed.
+/// Rules.
 #[derive(Debug, Clone)]
 pub(super) struct River {
     /// In kilograms.
     pub(super) weights: Vec<u32>,
     /// Passengers in the boat beside the ferryman.
     pub(super) seats: u32,
-    /// What they may weigh together, in kilograms.
+    /// Largest load, in kilograms.
     pub(super) load_max: u32,
     /// Pairs that may not be on a bank without the ferryman.
     pub(super) apart: Vec<(usize, usize)>,
 }
 
-/// What a search for a plan came to.
+/// Result of the search for a plan.
 pub(super) struct Search {
-    /// Who crosses each time; `None` when there is no plan.
+    /// Passengers of each crossing; `None` when there is no plan.
     pub(super) plan: Option<Vec<Group>>,
     /// Crossings that were tried.
     pub(super) tried: u32,
@@ -67,7 +67,7 @@ impl River {
         if banks.boat_far { banks.far } else { self.all() & !banks.far }
     }
 
-    /// How the banks are after a crossing.
+    /// The banks after a crossing.
     ///
     /// # Errors
     /// When the rules forbid it.

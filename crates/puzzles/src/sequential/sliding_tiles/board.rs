@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Boards that the reference solver looks at before it gives up.
 const BOARDS_MAX: u32 = 3_000;
 
-/// How much more the solver heeds distances than moves made.
+/// Weight of distances against moves made.
 const WEIGHT: u32 = 2;
 
 /// A board row by row; 0 is the gap.
@@ -85,7 +85,7 @@ impl Board {
     }
 }
 
-/// What a search needs to know of a board whose rows are written one after the other.
+/// Tables for a search on a board whose rows are written one after the other.
 struct Paths {
     columns: usize,
     places: usize,

@@ -13,7 +13,7 @@ use super::super::child::NOT_STARTED;
 use super::super::failure::Failure;
 use super::super::keeper::{self, FIRST_ALONE, REPORT_BYTES, Report};
 use super::super::processes::{Ended, Reaped, signal_all};
-use super::super::spawn::{self, Ends, Started};
+use super::super::spawn::{self, CommandIo, Started};
 use super::is_kept_back;
 use crate::handover::{ASK_BYTES_MAX, Answer, Ask, STREAMS};
 use crate::wire::{Exec, Programs, Rlimits, User};
@@ -22,11 +22,11 @@ use crate::wire::{Exec, Programs, Rlimits, User};
 const LENGTH_BYTES: usize = 4;
 const READ_BYTES: usize = 64 * 1024;
 
-/// What all programs of a command have in common.
+/// State that all programs of a command share.
 pub(super) struct Shared {
     pub(super) programs: Programs,
     pub(super) limits: Rlimits,
-    /// Who they run as; `None` where there is one user only.
+    /// User that they run as; `None` where there is one user only.
     pub(super) user: Option<User>,
     /// Pipes that none of them may have.
     pub(super) kept_back: Vec<(u64, u64)>,
@@ -58,7 +58,7 @@ impl Call {
         self.running.is_some()
     }
 
-    /// Whether nobody waits for a program that still runs.
+    /// True if nobody waits for a program that still runs.
     pub(super) fn is_given_up(&self) -> bool {
         self.link.is_none() && self.running.is_some()
     }
@@ -131,8 +131,8 @@ impl Call {
             watch: false,
         };
         let [input, output, error] = streams;
-        let ends = Ends { input, output, error: Some(error), terminal: false };
-        self.running = Some((spawn::start(&exec, &shared.limits, shared.user, &ends, None)?, exec));
+        let io = CommandIo { input, output, error: Some(error), terminal: false };
+        self.running = Some((spawn::start(&exec, &shared.limits, shared.user, &io, None)?, exec));
         Ok(())
     }
 

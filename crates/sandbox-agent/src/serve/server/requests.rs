@@ -1,4 +1,4 @@
-//! What each request does, and where its data goes.
+//! Handling of each request, and destination of its data.
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -12,13 +12,13 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::statvfs::fstatvfs;
 use nix::unistd::{pipe2, write};
 
-use super::super::commands::{Command, Terms, set_nonblocking};
+use super::super::commands::{Command, CommandPolicy, set_nonblocking};
 use super::super::failure::Failure;
-use super::super::jobs::{Crew, Desk, Job};
-use super::super::programs::Starter;
+use super::super::jobs::{Job, JobContext, JobThreads};
+use super::super::programs::ProgramLauncher;
 use super::super::watcher::Watch;
-use super::super::{file, place, privilege, processes};
-use super::{Agreed, Input, Server};
+use super::super::{file, paths, privilege, processes};
+use super::{AgreedSettings, Input, Server};
 use crate::wire::{Event, Exec, FailureCode, Header, Kind, PROTOCOL, Programs, Request, Rlimits, Setup, Stats, User};
 
 /// Longest standard input of a command: it lies in memory, which counts as the sandbox's.
@@ -71,8 +71,8 @@ impl Server {
             }
             Request::Pty { exec, rows, columns } => {
                 self.refuse_while_frozen()?;
-                let terms = self.terms_for(exec)?;
-                let command = Command::start_on_terminal(stream, terms, rows, columns)?;
+                let policy = self.policy_for(exec)?;
+                let command = Command::start_on_terminal(stream, policy, rows, columns)?;
                 self.commands.push(command);
                 return Ok(None);
             }
@@ -126,7 +126,7 @@ impl Server {
             None
         };
         let (input, feed) = input.unzip();
-        self.agreed()?.crew.take_on(Job { stream, request, input: input.map(File::from) })?;
+        self.agreed()?.threads.take_on(Job { stream, request, input: input.map(File::from) })?;
         if let Some(feed) = feed {
             self.inputs.insert(stream, Input::Feed(feed));
         }
@@ -195,13 +195,13 @@ impl Server {
         let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_SEAL;
         fcntl(&input, FcntlArg::F_ADD_SEALS(seals)).map_err(|errno| Failure::kernel(errno, "standard input"))?;
         input.rewind().map_err(|error| Failure::io(&error, "standard input"))?;
-        let mut terms = self.terms_for(exec)?;
-        if let Some(programs) = terms.exec.programs.take() {
-            let starter = Starter::open(stream, programs, terms.limits, terms.user)?;
-            terms.exec.env.push((Programs::VARIABLE.to_owned(), starter.program()));
-            terms.starter = Some(starter);
+        let mut policy = self.policy_for(exec)?;
+        if let Some(programs) = policy.exec.programs.take() {
+            let launcher = ProgramLauncher::open(stream, programs, policy.limits, policy.user)?;
+            policy.exec.env.push((Programs::VARIABLE.to_owned(), launcher.program()));
+            policy.launcher = Some(launcher);
         }
-        let command = Command::start(stream, terms, input)?;
+        let command = Command::start(stream, policy, input)?;
         self.commands.push(command);
         Ok(())
     }
@@ -215,15 +215,15 @@ impl Server {
             make_folder(folder, owner).map_err(|failure| failure.to_string())?;
         }
         let upper = layers.upper.as_ref().map(OwnedFd::try_clone).transpose().map_err(|error| error.to_string())?;
-        let desk = Desk { outbox: Arc::clone(&self.outbox), layers, owners: other_uid };
-        let crew = Crew::new(desk).map_err(|error| error.to_string())?;
+        let context = JobContext { outbox: Arc::clone(&self.outbox), layers, owners: other_uid };
+        let threads = JobThreads::new(context).map_err(|error| error.to_string())?;
         let seccomp = privilege::load_filter(&setup.seccomp);
         let Setup { rlimits, output_bytes_max, .. } = setup;
-        self.agreed = Some(Agreed { rlimits, output_bytes_max, other_uid, crew, upper });
+        self.agreed = Some(AgreedSettings { rlimits, output_bytes_max, other_uid, threads, upper });
         Ok(Event::Ready { protocol: PROTOCOL, other_uid, seccomp })
     }
 
-    fn terms_for(&mut self, exec: Exec) -> Result<Terms, Failure> {
+    fn policy_for(&mut self, exec: Exec) -> Result<CommandPolicy, Failure> {
         let agreed = self.agreed()?;
         let (own, all) = (exec.rlimits, agreed.rlimits);
         let limits = Rlimits {
@@ -237,13 +237,13 @@ impl Server {
         let output_bytes_max = exec.output_bytes_max.unwrap_or(agreed.output_bytes_max);
         let user: Option<User> = agreed.other_uid.then_some(exec.user);
         let watch = exec.watch.then(|| Watch::new(agreed.upper.as_ref(), agreed.other_uid)).transpose()?;
-        Ok(Terms { exec, limits, user, output_bytes_max, starter: None, watch })
+        Ok(CommandPolicy { exec, limits, user, output_bytes_max, launcher: None, watch })
     }
 
     fn stats(&mut self) -> Result<Stats, Failure> {
         let upper = match &self.agreed()?.upper {
             Some(upper) => fstatvfs(upper),
-            None => fstatvfs(place::root()?),
+            None => fstatvfs(paths::root()?),
         };
         let disk = upper.map_err(|errno| Failure::kernel(errno, "the disk"))?;
         let block = disk.fragment_size();
@@ -256,7 +256,7 @@ impl Server {
         })
     }
 
-    fn agreed(&mut self) -> Result<&mut Agreed, Failure> {
+    fn agreed(&mut self) -> Result<&mut AgreedSettings, Failure> {
         self.agreed.as_mut().ok_or_else(|| Failure::invalid("a request before the setup"))
     }
 
@@ -277,5 +277,5 @@ fn spool() -> Result<File, Errno> {
 
 /// Makes a folder with those above it; one that is there stays as it is.
 fn make_folder(path: &str, owner: Option<User>) -> Result<(), Failure> {
-    place::descend(place::root()?, &place::absolute(path)?, Some(owner)).map(drop)
+    paths::descend(paths::root()?, &paths::absolute(path)?, Some(owner)).map(drop)
 }

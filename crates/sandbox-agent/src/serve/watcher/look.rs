@@ -35,7 +35,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What a thread's descriptor stands for.
+    /// File behind a thread's descriptor.
     pub(super) fn behind(tid: i32, descriptor: i64) -> Option<Self> {
         let at = PathBuf::from(format!("/proc/{tid}/fd/{descriptor}"));
         let path = fs::read_link(&at).ok()?;
@@ -75,7 +75,7 @@ pub(super) fn behind(tid: i32, descriptor: u64) -> Option<String> {
     fs::read_link(format!("/proc/{tid}/fd/{}", descriptor as i32)).ok().map(shown)
 }
 
-/// What stands at a path, a link itself, and where that leads.
+/// File at a path, a link itself, and the path where that leads.
 pub(super) fn standing(path: &str) -> Option<(File, Option<String>)> {
     let data = fs::symlink_metadata(path).ok()?;
     let file =
@@ -180,7 +180,7 @@ pub(super) fn changed_links(given: &str, upper: RawFd) -> Vec<String> {
     found
 }
 
-/// Whether a path is not as the image has it: it is in the layer of what was changed, or on no layer at all.
+/// True if a path is not as the image has it: it is in the layer of what was changed, or on no layer at all.
 pub(super) fn is_changed(path: &str, upper: RawFd) -> bool {
     let Some(below) = path.strip_prefix('/') else { return true };
     if path.starts_with("/dev/shm/") || path.ends_with(" (deleted)") {
@@ -192,7 +192,7 @@ pub(super) fn is_changed(path: &str, upper: RawFd) -> bool {
     unsafe { libc::fstatat(upper, below.as_ptr(), data.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW) == 0 }
 }
 
-/// Whether what stands at a path, or stood there in the image, may be out of reach because something was changed or removed on the way.
+/// True if what stands at a path, or stood there in the image, may be out of reach because something was changed or removed on the way.
 /// `denied` says that a folder or the path itself is closed to who asks.
 pub(super) fn is_affected(path: &str, denied: bool, upper: RawFd) -> bool {
     let Some(below) = path.strip_prefix('/') else { return false };
@@ -218,7 +218,7 @@ pub(super) fn is_affected(path: &str, denied: bool, upper: RawFd) -> bool {
     true
 }
 
-/// What the layer of changes has at a path; else the number of the error.
+/// Entry of the layer of changes at a path; else the number of the error.
 fn in_layer(below: &str, upper: RawFd) -> Result<libc::stat, i32> {
     let below = CString::new(below).map_err(|_| libc::EINVAL)?;
     let mut data = std::mem::MaybeUninit::<libc::stat>::zeroed();
@@ -231,7 +231,7 @@ fn in_layer(below: &str, upper: RawFd) -> Result<libc::stat, i32> {
     }
 }
 
-/// Whether a folder of the layer stands in place of the image's.
+/// True if a folder of the layer stands in place of the image's.
 fn is_opaque(below: &str, upper: RawFd) -> bool {
     let Ok(below) = CString::new(below) else { return true };
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
@@ -266,7 +266,7 @@ pub(super) fn group(pid: i32) -> Option<i32> {
     told.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// Whether a process holds a pipe or socket under another number than this as well.
+/// True if a process holds a pipe or socket under another number than this as well.
 pub(super) fn holds(tid: i32, name: &str, number: i64) -> bool {
     let entries = fs::read_dir(format!("/proc/{tid}/fd")).into_iter().flatten().flatten();
     entries

@@ -2,10 +2,10 @@
 //! user id, and closed to others; it traces all that it started, and they die with it. Threads stop where the [filter] says. What a
 //! path in a process's memory says may change under the eyes of whoever reads it, so files are looked at where they were opened.
 
-mod aim;
 mod filter;
 mod look;
 mod notes;
+mod target;
 mod tracee;
 
 use std::collections::{BTreeSet, HashMap};
@@ -16,16 +16,16 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::prctl;
 
-use self::aim::Aim;
 use self::filter::SYS_FCHMODAT2;
 use self::look::Found;
-use self::notes::Notes;
 pub(crate) use self::notes::Watch;
-use self::tracee::{Call, News};
+use self::notes::WatchLog;
+use self::target::CallTarget;
+use self::tracee::{Call, TraceEvent};
 use super::child::{Plan, Pointers, Step, become_command, fail};
 use super::keeper::{REPORT_BYTES, Report, now_ns};
 use super::privilege;
-use crate::watch::{ARGUMENTS_BYTES_MAX, Opened, Ran, Sight};
+use crate::watch::{ARGUMENTS_BYTES_MAX, Opened, Ran, WatchEvent};
 
 /// Where the watcher keeps its files once all others are closed.
 const REPORT: RawFd = 0;
@@ -62,7 +62,7 @@ pub(crate) fn watch(plan: &Plan, pointers: &Pointers, report: RawFd, watch: &Wat
     };
     let mut watcher = Watcher {
         command,
-        notes: Notes::new(notes, began_ns),
+        notes: WatchLog::new(notes, began_ns),
         threads: HashMap::new(),
         failures: BTreeSet::new(),
         over: false,
@@ -112,7 +112,7 @@ fn start(plan: &Plan, pointers: &Pointers, traces: bool) -> Result<(i32, Option<
 
 struct Watcher {
     command: i32,
-    notes: Notes,
+    notes: WatchLog,
     /// Threads by their id.
     threads: HashMap<i32, Thread>,
     /// Failures that were noted, each once for a process.
@@ -156,12 +156,12 @@ impl Watcher {
         }
     }
 
-    fn take(&mut self, tid: i32, news: News) {
-        if let News::Ended(ended) = news {
+    fn take(&mut self, tid: i32, news: TraceEvent) {
+        if let TraceEvent::Ended(ended) = news {
             let thread = self.threads.remove(&tid);
             if thread.is_some_and(|thread| thread.process == tid) {
                 self.failures.retain(|(pid, ..)| *pid != tid);
-                self.notes.saw(&Sight::Ended { pid: tid });
+                self.notes.saw(&WatchEvent::Ended { pid: tid });
             }
             if tid == self.command {
                 self.notes.ended = Some(Report { ended, at_ns: now_ns() });
@@ -173,25 +173,25 @@ impl Watcher {
             self.take_in(tid, look::status(tid, "PPid").unwrap_or(0));
         }
         match news {
-            News::Call => self.enter(tid),
-            News::Made => {
+            TraceEvent::Call => self.enter(tid),
+            TraceEvent::Made => {
                 self.leave(tid);
                 tracee::go_on(tid, 0);
             }
-            News::Born(child) => {
+            TraceEvent::Born(child) => {
                 let parent = self.process(tid);
                 if !self.threads.contains_key(&child) {
                     self.take_in(child, parent);
                 }
                 tracee::go_on(tid, 0);
             }
-            News::Ran(former) => {
+            TraceEvent::Ran(former) => {
                 self.ran(tid, former);
                 tracee::go_on(tid, 0);
             }
-            News::Halted => tracee::leave_stopped(tid),
-            News::Signal(signal) => tracee::go_on(tid, signal),
-            News::Ended(_) => {}
+            TraceEvent::Halted => tracee::leave_stopped(tid),
+            TraceEvent::Signal(signal) => tracee::go_on(tid, signal),
+            TraceEvent::Ended(_) => {}
         }
     }
 
@@ -209,13 +209,13 @@ impl Watcher {
         if parent == 0 && tid != self.command {
             self.notes.closing.dropped += 1;
         }
-        self.notes.saw(&Sight::Born { pid: tid, of: self.process(parent) });
+        self.notes.saw(&WatchEvent::Born { pid: tid, of: self.process(parent) });
     }
 
     /// A thread is about to make a call.
     fn enter(&mut self, tid: i32) {
         let Some(call) = tracee::call(tid) else { return tracee::go_on(tid, 0) };
-        if aim::is_aimed(call.number) {
+        if target::is_aimed(call.number) {
             self.aimed(tid, &call);
             return tracee::go_on(tid, 0);
         }
@@ -245,18 +245,18 @@ impl Watcher {
     fn aimed(&mut self, tid: i32, call: &Call) {
         let own = self.process(tid);
         let all = || self.threads.values().map(|thread| thread.process).collect::<BTreeSet<_>>();
-        let of: BTreeSet<i32> = match aim::of(tid, call) {
+        let of: BTreeSet<i32> = match target::of(tid, call) {
             None => return,
-            Some(Aim::One(id)) => all().into_iter().filter(|process| *process == self.process(id)).collect(),
-            Some(Aim::Group(group)) => {
+            Some(CallTarget::One(id)) => all().into_iter().filter(|process| *process == self.process(id)).collect(),
+            Some(CallTarget::Group(group)) => {
                 let group = if group == 0 { look::group(own) } else { Some(group) };
                 all().into_iter().filter(|process| look::group(*process) == group).collect()
             }
-            Some(Aim::All) => all(),
+            Some(CallTarget::All) => all(),
         };
         let of: Vec<i32> = of.into_iter().filter(|process| *process != own).collect();
         if !of.is_empty() {
-            self.notes.saw(&Sight::Reached { pid: own, of });
+            self.notes.saw(&WatchEvent::Reached { pid: own, of });
         }
     }
 
@@ -271,7 +271,7 @@ impl Watcher {
             libc::SYS_execve | libc::SYS_execveat => self.failed(pid, pending, errno(returned)),
             _ if is_naming(pending.call.number) && returned == 0 => {
                 let (file, target) = look::standing(&pending.given).unzip();
-                self.notes.saw(&Sight::Placed {
+                self.notes.saw(&WatchEvent::Placed {
                     pid,
                     path: pending.given,
                     of: pending.of,
@@ -283,7 +283,7 @@ impl Watcher {
             _ => {
                 // What Python looks for first tells an import from a source that is read as text, whatever stands there.
                 if pending.given.ends_with(".pyc") {
-                    self.notes.saw(&Sight::Missed { pid, path: pending.given.clone() });
+                    self.notes.saw(&WatchEvent::Missed { pid, path: pending.given.clone() });
                 }
                 if returned >= 0 {
                     self.opened(tid, returned, pending);
@@ -301,7 +301,7 @@ impl Watcher {
         let full = writes(flags) && FULL.contains(&errno);
         let is_due = full || (!AGAIN.contains(&errno) && look::is_affected(&path, errno == libc::EACCES, UPPER));
         if is_due && self.failures.insert((pid, path.clone(), runs, writes(flags))) {
-            self.notes.saw(&Sight::Failed { pid, path, runs, flags, full });
+            self.notes.saw(&WatchEvent::Failed { pid, path, runs, flags, full });
         }
     }
 
@@ -336,7 +336,7 @@ impl Watcher {
         let Found { path, file, .. } = found;
         let Pending { given, flags, .. } = pending;
         let at_ns = notes::now_ns();
-        self.notes.saw(&Sight::Opened(Opened { pid, given, path, flags, file, links, foreign, at_ns }));
+        self.notes.saw(&WatchEvent::Opened(Opened { pid, given, path, flags, file, links, foreign, at_ns }));
     }
 
     /// A process became another program, by the call of its thread `former`.
@@ -359,7 +359,7 @@ impl Watcher {
         changed.dedup();
         let shared = look::status(pid, "PPid").map_or_else(Vec::new, |parent| look::shared(pid, parent, UPPER));
         let at_ns = notes::now_ns();
-        self.notes.saw(&Sight::Ran(Ran { pid, given, exe, folder, argv, cut, changed, links, shared, at_ns }));
+        self.notes.saw(&WatchEvent::Ran(Ran { pid, given, exe, folder, argv, cut, changed, links, shared, at_ns }));
     }
 }
 
@@ -368,7 +368,7 @@ fn errno(returned: i64) -> i32 {
     i32::try_from(returned.saturating_neg()).unwrap_or(0)
 }
 
-/// Whether a file is opened for writing by these flags.
+/// True if a file is opened for writing by these flags.
 fn writes(flags: i32) -> bool {
     flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0
 }
@@ -410,7 +410,7 @@ fn source(call: &Call) -> Option<(u64, u64)> {
     matches!(call.number, libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat).then_some((a, b))
 }
 
-/// Whether a call makes, changes or takes away what stands at a path, without opening it.
+/// True if a call makes, changes or takes away what stands at a path, without opening it.
 fn is_naming(number: libc::c_long) -> bool {
     #[cfg(target_arch = "x86_64")]
     match number {

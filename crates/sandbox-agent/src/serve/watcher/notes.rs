@@ -1,4 +1,4 @@
-//! What a watcher writes down, in memory that nobody else in the sandbox can reach.
+//! Log of a watcher, in memory that nobody else in the sandbox can reach.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -13,16 +13,16 @@ use super::super::failure::Failure;
 use super::super::keeper::Report;
 use super::super::outbox::Outbox;
 use super::filter;
-use crate::watch::{Closing, RECORD_BYTES_MAX, Sight};
+use crate::watch::{Closing, RECORD_BYTES_MAX, WatchEvent};
 use crate::wire::{BODY_BYTES_MAX, Kind};
 
-/// How often and how long apart the clock is looked at. A tick takes 10 ms at most.
+/// Number and interval of the looks at the clock. A tick takes 10 ms at most.
 const TICK_LOOKS_MAX: usize = 1_000;
 const TICK_LOOK: Duration = Duration::from_micros(250);
 
-/// What is needed to watch a command, and what was seen of it.
+/// Watch of a command, with its events.
 pub(crate) struct Watch {
-    /// What differs from the image; `None` where nothing can be watched.
+    /// Changes from the image; `None` where nothing can be watched.
     pub(super) upper: Option<OwnedFd>,
     notes: File,
 }
@@ -84,22 +84,22 @@ fn clock_ns(clock: libc::clockid_t) -> i64 {
 }
 
 /// The watcher's end.
-pub(super) struct Notes {
+pub(super) struct WatchLog {
     file: File,
     bytes: usize,
     pub(super) closing: Closing,
-    /// How the command ended, once it did.
+    /// End of the command, once it ended.
     pub(super) ended: Option<Report>,
 }
 
-impl Notes {
+impl WatchLog {
     pub(super) fn new(file: OwnedFd, began_ns: i64) -> Self {
         let closing = Closing { began_ns, ..Closing::default() };
         Self { file: file.into(), bytes: 0, closing, ended: None }
     }
 
     /// Notes something, or that there was no room for it.
-    pub(super) fn saw(&mut self, sight: &Sight) {
+    pub(super) fn saw(&mut self, sight: &WatchEvent) {
         let line = serde_json::to_vec(sight).unwrap_or_default();
         if line.is_empty() || self.bytes + line.len() >= RECORD_BYTES_MAX || self.write(line).is_err() {
             self.closing.dropped += 1;

@@ -19,9 +19,9 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 const INFO_BYTES: usize = 88;
 const PAGE: usize = 4_096;
 
-/// Why a thread stands still, or that it ended.
+/// Reason why a thread stopped, or its end.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum News {
+pub(super) enum TraceEvent {
     Ended(Ended),
     /// It is about to make a call.
     Call,
@@ -52,7 +52,7 @@ pub(super) fn seize(pid: i32) -> Result<(), Errno> {
 }
 
 /// Waits for news of any thread.
-pub(super) fn wait(patient: bool) -> Result<Option<(i32, News)>, Errno> {
+pub(super) fn wait(patient: bool) -> Result<Option<(i32, TraceEvent)>, Errno> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     let flags = libc::__WALL | if patient { 0 } else { libc::WNOHANG };
@@ -64,19 +64,19 @@ pub(super) fn wait(patient: bool) -> Result<Option<(i32, News)>, Errno> {
     if !libc::WIFSTOPPED(status) {
         // SAFETY: zeroed before, which is a value of this structure of numbers, and filled by the kernel.
         let usage = unsafe { usage.assume_init() };
-        return Ok(Some((pid, News::Ended(Ended::new(status, &usage)))));
+        return Ok(Some((pid, TraceEvent::Ended(Ended::new(status, &usage)))));
     }
     let signal = libc::WSTOPSIG(status);
     let news = match status >> 16 {
-        libc::PTRACE_EVENT_SECCOMP => News::Call,
-        libc::PTRACE_EVENT_EXEC => News::Ran(message(pid)),
-        libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => News::Born(message(pid)),
+        libc::PTRACE_EVENT_SECCOMP => TraceEvent::Call,
+        libc::PTRACE_EVENT_EXEC => TraceEvent::Ran(message(pid)),
+        libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => TraceEvent::Born(message(pid)),
         libc::PTRACE_EVENT_STOP if matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
-            News::Halted
+            TraceEvent::Halted
         }
-        0 if signal == libc::SIGTRAP | 0x80 => News::Made,
-        0 => News::Signal(signal),
-        _ => News::Signal(0),
+        0 if signal == libc::SIGTRAP | 0x80 => TraceEvent::Made,
+        0 => TraceEvent::Signal(signal),
+        _ => TraceEvent::Signal(0),
     };
     Ok(Some((pid, news)))
 }
@@ -115,7 +115,7 @@ pub(super) fn call(pid: i32) -> Option<Call> {
     Some(Call { number: number as libc::c_long, arguments })
 }
 
-/// What its call returned.
+/// Return value of its call.
 pub(super) fn returned(pid: i32) -> Option<i64> {
     info(pid, libc::PTRACE_SYSCALL_INFO_EXIT).map(|[value, ..]| value as i64)
 }

@@ -1,4 +1,4 @@
-//! What a database consists of, from the catalogs.
+//! Schema of a database, from the catalogs.
 
 use serde::Deserialize;
 
@@ -50,7 +50,7 @@ fn tables() -> String {
     )
 }
 
-/// How an index compares otherwise than its columns do, and whether it does at all; NULL where it is as usual.
+/// Expression for the comparison of an index, where it is not the usual one; NULL where it is as usual.
 const COMPARISON: &str = "\
     nullif(pg_catalog.concat_ws(', ', (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attname, o.opcname, l.collname), ', ' ORDER BY k.place) \
     FROM pg_catalog.generate_series(1, i.indnkeyatts) k(place) \

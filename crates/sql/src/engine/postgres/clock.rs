@@ -74,11 +74,11 @@ struct Edit {
 
 impl Rewritten {
     /// Where a place of what is sent is in the original: characters before it.
-    pub(super) fn original(&self, place: usize) -> usize {
-        match self.edits.iter().rev().find(|edit| edit.start <= place) {
-            None => place,
-            Some(edit) if place < edit.end => edit.original_start,
-            Some(edit) => place - edit.end + edit.original_end,
+    pub(super) fn original(&self, position: usize) -> usize {
+        match self.edits.iter().rev().find(|edit| edit.start <= position) {
+            None => position,
+            Some(edit) if position < edit.end => edit.original_start,
+            Some(edit) => position - edit.end + edit.original_end,
         }
     }
 }
@@ -119,7 +119,7 @@ fn replace(sql: &str, tokens: &[Token], replacement: impl Fn(usize) -> Option<(u
     out
 }
 
-/// What stands in for a token, and from which byte on.
+/// Replacement of a token, and the byte from which it applies.
 fn replacement(sql: &str, tokens: &[Token], index: usize, bodies: bool) -> Option<(usize, String)> {
     let token = tokens[index];
     let text = |at: Option<usize>| at.and_then(|at| tokens.get(at)).map_or("", |token| token.text(sql));

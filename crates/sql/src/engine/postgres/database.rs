@@ -1,22 +1,22 @@
-//! What a session does as a database: its steps, and the way back.
+//! A session as a database: its steps, and the way back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 
-use super::beyond::Beyond;
 use super::clock::{self, NOW_SETTING};
+use super::non_transactional::NonTransactionalState;
 use super::rules::{Act, judge};
-use super::session::{Mark, Order, Session, Told, refusal};
-use super::{catalog, explain, particulars};
-use crate::engine::{Database, EngineError, Particular, Plan, Ran, Schema, SqlError, Step};
+use super::session::{Mark, PendingStatement, Session, StatementOutcome, refusal};
+use super::{catalog, explain, schema_details};
+use crate::engine::{Database, EngineError, Plan, Schema, SchemaDetail, SqlError, Step, StepResult};
 use crate::script::split;
 use crate::value::{Dialect, Value};
 
 impl Session {
-    async fn step(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
+    async fn step(&mut self, step: &Step<'_>) -> Result<StepResult, EngineError> {
         let statements = split(step.sql, Dialect::Postgres);
-        let mut ran = Ran { pure: true, ..Ran::default() };
+        let mut ran = StepResult { pure: true, ..StepResult::default() };
         if statements.len() > 1 && !step.parameters.is_empty() {
             let words = format!("parameters need a single statement, and there are {}", statements.len());
             ran.error = Some(refusal(words, 0, None));
@@ -27,13 +27,13 @@ impl Session {
         self.pending.push(format!("SELECT pg_catalog.setseed({})", self.seed(step.seq)));
         let mut bytes_left = self.opening.limits.bytes_max;
         for (index, statement) in statements.iter().enumerate() {
-            let told = match judge(statement, self.opening.access) {
+            let outcome = match judge(statement, self.opening.access) {
                 Err(words) => Err(refusal(words, index, Some(statement.start_chars))),
                 Ok(act) => {
-                    ran.pure &= act == Act::Read && !self.beyond.temporary;
+                    ran.pure &= act == Act::Read && !self.non_transactional.temporary;
                     let now_ms = self.transaction.block.as_ref().map_or(step.now_ms, |block| block.now_ms);
                     let now = format!("SET {NOW_SETTING} = '{}'", clock::moment(now_ms));
-                    let order = Order {
+                    let pending = PendingStatement {
                         statement,
                         act,
                         now: &now,
@@ -42,10 +42,10 @@ impl Session {
                         parameters: &parameters,
                         bytes_left,
                     };
-                    self.dated(order, &mut ran.pure).await?
+                    self.dated(pending, &mut ran.pure).await?
                 }
             };
-            match told {
+            match outcome {
                 Ok((result, bytes)) => {
                     bytes_left = bytes_left.saturating_sub(bytes);
                     ran.results.push(result);
@@ -61,7 +61,7 @@ impl Session {
         ran.pure &= self.transaction == before;
         ran.in_transaction = self.transaction.block.is_some();
         match self.marks.last() {
-            // Nothing has changed: the same place.
+            // Nothing has changed: the same slot.
             Some(last) if ran.pure => self.marks.push(Mark { seq: step.seq, ..last.clone() }),
             _ => self.mark(step.seq).await?,
         }
@@ -69,13 +69,13 @@ impl Session {
     }
 
     /// Carries out an order after dates in words are settled.
-    async fn dated(&mut self, order: Order<'_>, pure: &mut bool) -> Result<Told, EngineError> {
-        if !order.act.has_dates() || self.transaction.failed() {
-            return self.order(&order, pure).await;
+    async fn dated(&mut self, pending: PendingStatement<'_>, pure: &mut bool) -> Result<StatementOutcome, EngineError> {
+        if !pending.act.has_dates() || self.transaction.failed() {
+            return self.execute(&pending, pure).await;
         }
-        match self.dates(order.statement, order.parameters, order.now).await? {
+        match self.dates(pending.statement, pending.parameters, pending.now).await? {
             Err(error) => Ok(Err(error)),
-            Ok(dates) => self.order(&order.with(&dates), pure).await,
+            Ok(dates) => self.execute(&pending.with(&dates), pure).await,
         }
     }
 
@@ -89,7 +89,7 @@ impl Session {
 
 #[async_trait]
 impl Database for Session {
-    async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
+    async fn run(&mut self, step: &Step<'_>) -> Result<StepResult, EngineError> {
         self.enter()?;
         let ran = Box::pin(self.step(step)).await?;
         self.busy = false;
@@ -99,7 +99,8 @@ impl Database for Session {
     async fn rewind(&mut self, seq: u64) -> Result<bool, EngineError> {
         self.enter()?;
         let at = self.marks.iter().rposition(|mark| mark.seq == seq);
-        let in_place = |mark: &Mark| self.standing.stands(mark.point) && self.beyond.draws_as(&mark.beyond);
+        let in_place =
+            |mark: &Mark| self.standing.stands(mark.point) && self.non_transactional.draws_as(&mark.non_transactional);
         let rewound = match at.filter(|at| in_place(&self.marks[*at])) {
             None => false,
             Some(at) => {
@@ -107,10 +108,10 @@ impl Database for Session {
                 let mark = self.marks[at].clone();
                 self.go_back(mark.point);
                 self.transaction = mark.transaction;
-                self.beyond = Beyond::clone(&mark.beyond);
+                self.non_transactional = NonTransactionalState::clone(&mark.non_transactional);
                 self.types.forget();
                 self.stale = false;
-                self.tell(&[]).await?;
+                self.run_simple(&[]).await?;
                 true
             }
         };
@@ -144,9 +145,9 @@ impl Database for Session {
         schema
     }
 
-    async fn particulars(&mut self) -> Result<BTreeSet<Particular>, EngineError> {
+    async fn schema_details(&mut self) -> Result<BTreeSet<SchemaDetail>, EngineError> {
         self.enter()?;
-        let found = particulars::particulars(self).await;
+        let found = schema_details::schema_details(self).await;
         self.busy = matches!(found, Err(EngineError::Lost(_) | EngineError::Midway(_)));
         found
     }

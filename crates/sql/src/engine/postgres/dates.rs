@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 
 use tokio_postgres::types::Type;
 
-use super::session::{Order, RELEASE, SAVE, Session, refusal};
+use super::session::{PendingStatement, RELEASE, SAVE, Session, refusal};
 use super::watch::Watch;
-use super::wire::Ask;
+use super::wire::BatchStatement;
 use crate::engine::{EngineError, SqlError};
 use crate::script::{Sort, Statement, Token};
 
 /// The words, in the order of [`MOMENTS`].
 const WORDS: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
 
-/// What else may stand in a date in words: prefixes of strings, halves of a day, and other words that dates know.
+/// Other words that may stand in a date in words: prefixes of strings, halves of a day, and other words that dates know.
 const COMPANIONS: [&str; 9] = ["e", "n", "am", "pm", "z", "utc", "gmt", "infinity", "allballs"];
 
-/// What they stand for, in a form that every type of date and time reads.
+/// Their values, in a form that every type of date and time reads.
 const MOMENTS: &str = "SELECT pg_catalog.to_char(now, 'YYYY-MM-DD HH24:MI:SS.USTZH:TZM'), pg_catalog.to_char(now, 'YYYY-MM-DD'), \
                        pg_catalog.to_char(now::date + 1, 'YYYY-MM-DD'), pg_catalog.to_char(now::date - 1, 'YYYY-MM-DD') \
                        FROM palestra.now() AS now";
 
-/// Why definitions have none.
+/// Reason why definitions have none.
 const FIXED: &str = "a date in words would be fixed by a definition, and cannot be used here: write now() or current_date, or the \
                      date itself";
 
@@ -46,7 +46,7 @@ const TYPES: [Type; 13] = [
     Type::TSTZ_RANGE,
 ];
 
-/// What is sent in place of dates in words.
+/// Replacements of dates in words.
 #[derive(Debug, Default)]
 pub(super) struct Dates {
     /// Strings of the statement, by their tokens.
@@ -55,7 +55,7 @@ pub(super) struct Dates {
     pub(super) parameters: Option<Vec<Option<String>>>,
 }
 
-impl<'a> Order<'a> {
+impl<'a> PendingStatement<'a> {
     /// With dates in words settled.
     pub(super) fn with(self, dates: &'a Dates) -> Self {
         let parameters = dates.parameters.as_deref().unwrap_or(self.parameters);
@@ -77,14 +77,14 @@ impl Session {
             return Ok(Ok(Dates::default()));
         }
         let probe = Probe::new(statement, &candidates, parameters.len());
-        let asks = [
-            Ask::plain(SAVE),
-            Ask::plain(now),
-            Ask::plain(MOMENTS),
-            Ask { parse_only: true, ..Ask::plain(&probe.sql) },
-            Ask::plain(RELEASE),
+        let batch = [
+            BatchStatement::plain(SAVE),
+            BatchStatement::plain(now),
+            BatchStatement::plain(MOMENTS),
+            BatchStatement { parse_only: true, ..BatchStatement::plain(&probe.sql) },
+            BatchStatement::plain(RELEASE),
         ];
-        let (answer, _) = self.say(&asks, Watch::Time).await?;
+        let (answer, _) = self.run_batch(&batch, Watch::Time).await?;
         if answer.error.is_some() {
             // What is wrong with it the server says about the statement itself. A string that has to be one is no date.
             self.undo();
@@ -94,8 +94,8 @@ impl Session {
         let moments: Vec<String> = moments.into_iter().flatten().collect();
         let types = replies.next().map(|reply| reply.parameter_types);
         let refused = |token: usize| {
-            let place = statement.text[..statement.tokens[token].start].chars().count();
-            refusal(FIXED.to_owned(), 0, Some(statement.start_chars + place))
+            let position = statement.text[..statement.tokens[token].start].chars().count();
+            refusal(FIXED.to_owned(), 0, Some(statement.start_chars + position))
         };
         Ok(probe.read(statement, parameters, types.as_deref(), &moments).map_err(refused))
     }
@@ -116,23 +116,23 @@ impl Probe {
         let number = |token: &Token| token.text(sql).strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
         let used = tokens.iter().filter(|token| token.sort == Sort::Parameter).filter_map(number).max().unwrap_or(0);
         let mut probe = Self { sql: String::new(), asked: Vec::new(), certain: Vec::new() };
-        let (mut copied, mut place) = (0, used.max(given));
+        let (mut copied, mut position) = (0, used.max(given));
         for &at in candidates {
             if follows_type(sql, &tokens[..at]) {
                 probe.certain.push(at);
                 continue;
             }
-            probe.asked.push((at, place));
-            place += 1;
+            probe.asked.push((at, position));
+            position += 1;
             probe.sql.push_str(&sql[copied..tokens[at].start]);
-            probe.sql.push_str(&format!(" ${place} "));
+            probe.sql.push_str(&format!(" ${position} "));
             copied = tokens[at].end;
         }
         probe.sql.push_str(&sql[copied..]);
         probe
     }
 
-    /// What is sent, or the token of a date of which the server does not say whether it is one.
+    /// The replacement, or the token of a date of which the server does not say whether it is one.
     fn read(
         &self,
         statement: &Statement<'_>,
@@ -140,20 +140,20 @@ impl Probe {
         types: Option<&[u32]>,
         moments: &[String],
     ) -> Result<Dates, usize> {
-        let is_date = |place: usize| {
-            let oid = types.and_then(|types| types.get(place));
+        let is_date = |position: usize| {
+            let oid = types.and_then(|types| types.get(position));
             oid.is_some_and(|oid| TYPES.iter().any(|date| date.oid() == *oid))
         };
         // A definition is understood when it is carried out, and says no types before.
-        let untold = |(_, place): &&(usize, usize)| types.is_some_and(|types| types.len() <= *place);
+        let untold = |(_, position): &&(usize, usize)| types.is_some_and(|types| types.len() <= *position);
         if let Some((token, _)) = self.asked.iter().find(untold) {
             return Err(*token);
         }
-        let asked = self.asked.iter().filter(|(_, place)| is_date(*place)).map(|(token, _)| token);
+        let asked = self.asked.iter().filter(|(_, position)| is_date(*position)).map(|(token, _)| token);
         let literal = |token: &usize| (*token, settled(statement.tokens[*token].text(statement.text), moments));
         let literals = asked.chain(&self.certain).map(literal).collect();
-        let parameter = |(place, text): (usize, &Option<String>)| match text {
-            Some(text) if is_date(place) && has_word(text) => Some(settled(text, moments)),
+        let parameter = |(position, text): (usize, &Option<String>)| match text {
+            Some(text) if is_date(position) && has_word(text) => Some(settled(text, moments)),
             text => text.clone(),
         };
         let all: Vec<Option<String>> = parameters.iter().enumerate().map(parameter).collect();
@@ -168,7 +168,7 @@ fn candidates(statement: &Statement<'_>) -> Vec<usize> {
     found.map(|(at, _)| at).collect()
 }
 
-/// Whether the type of a string that comes next is said before it: `date 'today'`, `timestamp (0) with time zone 'now'`.
+/// True if the type of a string that comes next is said before it: `date 'today'`, `timestamp (0) with time zone 'now'`.
 fn follows_type(sql: &str, before: &[Token]) -> bool {
     let Some((last, before)) = before.split_last() else { return false };
     match last.name(sql).as_deref() {
@@ -195,7 +195,7 @@ fn word(run: &str) -> Option<usize> {
     WORDS.iter().position(|word| run.eq_ignore_ascii_case(word))
 }
 
-/// Whether a text may be a date in words: one of them is in it, and nothing that no date has.
+/// True if a text may be a date in words: one of them is in it, and nothing that no date has.
 fn has_word(text: &str) -> bool {
     let letters = |run: &&str| run.bytes().any(|byte| byte.is_ascii_alphabetic() || byte >= 0x80);
     let companion = |run: &str| COMPANIONS.iter().any(|known| run.eq_ignore_ascii_case(known));

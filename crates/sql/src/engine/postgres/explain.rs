@@ -6,12 +6,12 @@ use serde_json::Value as Json;
 
 use super::clock::{NOW_SETTING, moment};
 use super::rules::{Act, judge};
-use super::session::{Order, SAVE, Session, refusal};
+use super::session::{PendingStatement, SAVE, Session, refusal};
 use super::template::NOW_MS;
 use super::values::text;
 use super::watch::Watch;
-use super::wire::{Ask, Bounds, Reply};
-use crate::engine::{Cut, EngineError, Plan, PlanKind, PlanNode, SqlError};
+use super::wire::{BatchStatement, Bounds, Reply};
+use crate::engine::{CutReason, EngineError, Plan, PlanKind, PlanNode, SqlError};
 use crate::script::split;
 use crate::value::{Dialect, Value};
 
@@ -21,7 +21,7 @@ const RUN: &str = "EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) ";
 /// Bytes of a plan in one way of telling it.
 const PLAN_BYTES_MAX: usize = 8 << 20;
 
-/// What the planner takes for a row that it looks at, and for one of a row that was kept from before.
+/// Planner's cost of a visited row, and of a row that was cached.
 const VISITED: f64 = 0.01;
 const KEPT: f64 = 0.0025;
 
@@ -31,21 +31,21 @@ pub(super) async fn explain(
     sql: &str,
     parameters: &[Value],
 ) -> Result<Result<Plan, SqlError>, EngineError> {
-    let mut told = match tell(session, sql, parameters, &[AS_TREE, AS_TEXT]).await? {
-        Ok(told) => told.into_iter(),
+    let mut outcome = match explain_with(session, sql, parameters, &[AS_TREE, AS_TEXT]).await? {
+        Ok(outcome) => outcome.into_iter(),
         Err(error) => return Ok(Err(error)),
     };
-    let root = match root(&told.next().unwrap_or_default()) {
+    let root = match root(&outcome.next().unwrap_or_default()) {
         Ok(root) => root,
         Err(error) => return Ok(Err(*error)),
     };
-    let lines = told.next().unwrap_or_default().into_iter().map(|line| session.stand_ins.put(line)).collect();
+    let lines = outcome.next().unwrap_or_default().into_iter().map(|line| session.aliases.put(line)).collect();
     let mut nodes = Vec::new();
     collect(&root, &mut nodes);
     Ok(Ok(Plan { lines, cost: root["Total Cost"].as_f64(), nodes }))
 }
 
-/// What running a query costs; `None` for what is no query.
+/// Estimated cost of a query; `None` for what is no query.
 pub(super) async fn run_cost(session: &mut Session, sql: &str) -> Result<Result<Option<f64>, SqlError>, EngineError> {
     let reads = match split(sql, Dialect::Postgres).as_slice() {
         [statement] => matches!(judge(statement, session.opening.access), Ok(Act::Read)),
@@ -54,11 +54,11 @@ pub(super) async fn run_cost(session: &mut Session, sql: &str) -> Result<Result<
     if !reads {
         return Ok(Ok(None));
     }
-    let told = match tell(session, sql, &[], &[RUN]).await? {
-        Ok(told) => told,
+    let outcome = match explain_with(session, sql, &[], &[RUN]).await? {
+        Ok(outcome) => outcome,
         Err(error) => return Ok(Err(error)),
     };
-    let root = match root(told.first().map_or(&[], Vec::as_slice)) {
+    let root = match root(outcome.first().map_or(&[], Vec::as_slice)) {
         Ok(root) => root,
         Err(error) => return Ok(Err(*error)),
     };
@@ -66,8 +66,8 @@ pub(super) async fn run_cost(session: &mut Session, sql: &str) -> Result<Result<
     Ok(Ok(Some(estimate.max(cost_of_scans(&root)))))
 }
 
-/// What the scans of a plan that was run cost, each as often as it was run, and in part where it ended early. An estimate for one run may
-/// be too low as well, where it takes conditions for selective that are not: the rows that were visited are its least.
+/// Cost of the scans of an executed plan, each as often as it ran, and in part where it ended early. An estimate for one run may be too
+/// low as well, where it takes conditions for selective that are not: the rows that were visited are its least.
 fn cost_of_scans(node: &Json) -> f64 {
     let number = |key: &str| node[key].as_f64().unwrap_or_default();
     let below = node["Plans"].as_array().map_or(&[][..], Vec::as_slice);
@@ -86,8 +86,8 @@ fn cost_of_scans(node: &Json) -> f64 {
     own * number("Actual Loops") + below.iter().map(cost_of_scans).sum::<f64>()
 }
 
-/// What EXPLAIN tells of one statement in each of some ways, line by line.
-async fn tell(
+/// Output of EXPLAIN for one statement with each of some options, line by line.
+async fn explain_with(
     session: &mut Session,
     sql: &str,
     parameters: &[Value],
@@ -111,7 +111,7 @@ async fn tell(
         Err(error) => return Ok(Err(error)),
     };
     let literals = &BTreeMap::new();
-    let order = Order {
+    let pending = PendingStatement {
         statement,
         act: Act::Read,
         now: &now,
@@ -120,25 +120,29 @@ async fn tell(
         parameters: &parameters,
         bytes_left: 0,
     };
-    let order = order.with(&dates);
-    let sent = order.sent();
+    let pending = pending.with(&dates);
+    let sent = pending.sent();
     let texts: Vec<String> = ways.iter().map(|way| format!("{way}{}", sent.sql)).collect();
-    let mut asks = vec![Ask::plain(SAVE), Ask::plain(order.now)];
+    let mut batch = vec![BatchStatement::plain(SAVE), BatchStatement::plain(pending.now)];
     let bounds = Bounds { bytes_max: PLAN_BYTES_MAX, ..Bounds::default() };
-    asks.extend(texts.iter().map(|sql| Ask { parameters: order.parameters, bounds, ..Ask::plain(sql) }));
-    let (answer, cut) = session.say(&asks, Watch::Time).await?;
+    batch.extend(texts.iter().map(|sql| BatchStatement {
+        parameters: pending.parameters,
+        bounds,
+        ..BatchStatement::plain(sql)
+    }));
+    let (answer, cut) = session.run_batch(&batch, Watch::Time).await?;
     session.undo();
     if let Some(mut error) = answer.error {
         let way =
             answer.replies.len().checked_sub(2).and_then(|way| ways.get(way)).map_or(0, |way| way.chars().count());
-        error.position = error.position.map(|place| place.saturating_sub(way).max(1));
-        return Ok(Err(session.error(&order, &sent, &error, true, cut)));
+        error.position = error.position.map(|slot| slot.saturating_sub(way).max(1));
+        return Ok(Err(session.error(&pending, &sent, &error, true, cut)));
     }
-    let told = answer.replies.into_iter().skip(2);
-    if told.clone().any(|reply| reply.truncated) {
+    let outcome = answer.replies.into_iter().skip(2);
+    if outcome.clone().any(|reply| reply.truncated) {
         return Ok(Err(too_much(&format!("it has more than {PLAN_BYTES_MAX} bytes"))));
     }
-    Ok(Ok(told.map(lines).collect()))
+    Ok(Ok(outcome.map(lines).collect()))
 }
 
 /// The uppermost node of a plan that is told as JSON. The statement decides how deep and how large it is.
@@ -150,7 +154,7 @@ fn root(lines: &[String]) -> Result<Json, Box<SqlError>> {
 /// The error of a plan that is more than can be read.
 fn too_much(why: &str) -> SqlError {
     let message = format!("the plan is too large or too deep to be told: {why}");
-    SqlError { code: "54000".to_owned(), message, cut: Some(Cut::Size), ..SqlError::default() }
+    SqlError { code: "54000".to_owned(), message, cut: Some(CutReason::Size), ..SqlError::default() }
 }
 
 fn lines(reply: Reply) -> Vec<String> {

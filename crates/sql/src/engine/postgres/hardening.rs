@@ -1,4 +1,4 @@
-//! What is taken from everybody in a database of sessions, as data with a reason per line. Only a superuser can take it.
+//! Privileges revoked from everybody in a database of sessions, as data with a reason per line. Only a superuser can take it.
 
 use super::wire::{Wire, WireError};
 
@@ -100,7 +100,7 @@ const RELATIONS: &[&str] = &[
 const REPLACED: [&str; 6] =
     ["now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday", "gen_random_uuid"];
 
-/// Why statements of sessions may not call a function, if they may not.
+/// Reason why statements of sessions may not call a function, if they may not.
 pub(super) fn why_forbidden(function: &str) -> Option<&'static str> {
     let mut listed = FUNCTIONS.iter().filter(|(beginning, _)| !REPLACED.contains(beginning));
     listed.find(|(beginning, _)| function.starts_with(beginning)).map(|(_, why)| *why)

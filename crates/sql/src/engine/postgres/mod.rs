@@ -1,24 +1,24 @@
 //! PostgreSQL: a database, a role and a connection for every session, copied from a template ahead of need.
 //!
-//! [`server`] is the cluster as its administrator sees it and [`private`] one of our own; [`template`] and [`place`] make what
+//! [`server`] is the cluster as its administrator sees it and [`private`] one of our own; [`template`] and [`slot`] make what
 //! sessions are given, and [`pool`] keeps it ready. A [`session`] runs statements over a [`wire`]: [`rules`] says what they are,
 //! [`statement`] runs one of them, [`transaction`] knows which blocks and savepoints the acting side believes to be in.
 
-mod beyond;
+mod aliases;
 mod catalog;
 mod clock;
 mod database;
 mod dates;
 mod explain;
 mod hardening;
-mod particulars;
-mod place;
+mod non_transactional;
 mod pool;
 mod private;
 mod rules;
+mod schema_details;
 mod server;
 mod session;
-mod stand_ins;
+mod slot;
 mod statement;
 mod template;
 mod transaction;
@@ -40,10 +40,10 @@ use crate::engine::{Access, Database, Engine, EngineError, Opening};
 use crate::source::Source;
 use crate::value::Dialect;
 
-/// How an engine is set up.
+/// Settings of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Where databases are kept.
+    /// Location of databases.
     pub cluster: Cluster,
     /// Part of the name of everything that is made there, 1 to 24 of a-z and 0-9. What bears it is removed at the start and the end, so
     /// no other server that uses the cluster may have the same.
@@ -114,7 +114,7 @@ impl PostgresEngine {
         swept.map_err(|error| EngineError::Lost(error.to_string()))?
     }
 
-    /// Whether a private server could be started from the programs that are installed here.
+    /// True if a private server could be started from the programs that are installed here.
     #[must_use]
     pub fn installed() -> bool {
         private::find_programs(None).is_ok()
@@ -143,12 +143,12 @@ impl Engine for PostgresEngine {
 
     async fn open(&self, source: &Arc<Source>, opening: &Opening) -> Result<Box<dyn Database>, EngineError> {
         let pool = self.pool().await?;
-        let (place, warm) = pool.take(source, opening.access).await?;
-        let session = match Box::pin(Session::begin(place, *opening)).await {
+        let (slot, warm) = pool.take(source, opening.access).await?;
+        let session = match Box::pin(Session::begin(slot, *opening)).await {
             Err(EngineError::Lost(why)) if warm => {
                 tracing::debug!(why, "a warm database was lost while it waited");
-                let place = self.pool().await?.take_fresh(source, opening.access).await?;
-                Box::pin(Session::begin(place, *opening)).await?
+                let slot = self.pool().await?.take_fresh(source, opening.access).await?;
+                Box::pin(Session::begin(slot, *opening)).await?
             }
             begun => begun?,
         };

@@ -1,4 +1,4 @@
-//! Templates by their content and warm places on them: whoever takes a place does not wait for the next one to be made.
+//! Templates by their content and warm slots on them: whoever takes a slot does not wait for the next one to be made.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Settings;
-use super::place::{Ground, Place, Waste};
 use super::server::Server;
+use super::slot::{ReleasedSlot, Slot, SlotFactory};
 use super::template::{self, Template};
 use crate::engine::{Access, EngineError};
 use crate::source::Source;
 
-/// When to come back if all places are taken.
+/// When to come back if all slots are taken.
 const RETRY_AFTER_MS: u64 = 1_000;
-/// Sorts of places on a template: one for each access.
+/// Sorts of slots on a template: one for each access.
 const SHELVES: usize = 3;
 
-/// Hands out places.
+/// Hands out slots.
 pub(super) struct Pool {
-    ground: Ground,
+    factory: SlotFactory,
     room: Arc<Semaphore>,
     sessions_max: usize,
     warm: usize,
@@ -35,20 +35,20 @@ pub(super) struct Pool {
     tasks: TaskTracker,
 }
 
-/// A template, once it is made, and the warm places on it by access.
+/// A template, once it is made, and the warm slots on it by access.
 struct Entry {
     template: OnceCell<Template>,
     used: Mutex<Instant>,
-    shelves: [Shelf; SHELVES],
+    shelves: [Templates; SHELVES],
 }
 
-struct Shelf {
-    idle: deadpool::unmanaged::Pool<Place>,
-    /// Whether a task is filling it.
+struct Templates {
+    idle: deadpool::unmanaged::Pool<Slot>,
+    /// True if a task is filling it.
     filling: AtomicBool,
 }
 
-impl Shelf {
+impl Templates {
     /// Gives up what is on it.
     fn clear(&self) {
         while self.idle.try_remove().is_ok() {}
@@ -57,7 +57,8 @@ impl Shelf {
 
 impl Entry {
     fn new(warm: usize) -> Self {
-        let shelf = |_| Shelf { idle: deadpool::unmanaged::Pool::new(warm.max(1)), filling: AtomicBool::new(false) };
+        let shelf =
+            |_| Templates { idle: deadpool::unmanaged::Pool::new(warm.max(1)), filling: AtomicBool::new(false) };
         Self { template: OnceCell::new(), used: Mutex::new(Instant::now()), shelves: [0, 1, 2].map(shelf) }
     }
 }
@@ -70,12 +71,12 @@ impl Pool {
         // Those of sessions, as many that are removed yet, and warm ones.
         let warm_max = settings.warm.saturating_mul(templates_max).saturating_mul(SHELVES);
         let places_max = settings.sessions_max.saturating_mul(2).saturating_add(warm_max);
-        let (ground, receiver) = Ground::new(Arc::clone(&server), places_max);
+        let (factory, receiver) = SlotFactory::new(Arc::clone(&server), places_max);
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
         tasks.spawn(clean(server, receiver, stop.clone()));
         Ok(Arc::new(Self {
-            ground,
+            factory,
             room: Arc::new(Semaphore::new(settings.sessions_max.min(Semaphore::MAX_PERMITS))),
             sessions_max: settings.sessions_max,
             warm: settings.warm,
@@ -87,7 +88,7 @@ impl Pool {
     }
 
     fn server(&self) -> &Server {
-        &self.ground.server
+        &self.factory.server
     }
 
     pub(super) fn open_sessions(&self) -> usize {
@@ -104,28 +105,28 @@ impl Pool {
         self.entry(source).await.map(drop)
     }
 
-    /// A place on a source, and whether it was a warm one, which may have lost its connection while it waited.
-    pub(super) async fn take(self: &Arc<Self>, source: &Source, access: Access) -> Result<(Place, bool), EngineError> {
+    /// A slot on a source, and whether it was a warm one, which may have lost its connection while it waited.
+    pub(super) async fn take(self: &Arc<Self>, source: &Source, access: Access) -> Result<(Slot, bool), EngineError> {
         let permit = self.permit()?;
         let entry = self.entry(source).await?;
-        let (mut place, warm) = match entry.shelves[access as usize].idle.try_remove() {
-            Ok(place) => (place, true),
+        let (mut slot, warm) = match entry.shelves[access as usize].idle.try_remove() {
+            Ok(slot) => (slot, true),
             Err(_) => (self.make(&entry, access).await?, false),
         };
-        place.permit = Some(permit);
+        slot.permit = Some(permit);
         self.fill(entry, access);
-        Ok((place, warm))
+        Ok((slot, warm))
     }
 
-    /// A place that did not wait, where one that waited turned out to be lost: so are those beside it.
-    pub(super) async fn take_fresh(self: &Arc<Self>, source: &Source, access: Access) -> Result<Place, EngineError> {
+    /// A slot that did not wait, where one that waited turned out to be lost: so are those beside it.
+    pub(super) async fn take_fresh(self: &Arc<Self>, source: &Source, access: Access) -> Result<Slot, EngineError> {
         let permit = self.permit()?;
         let entry = self.entry(source).await?;
         entry.shelves[access as usize].clear();
-        let mut place = self.make(&entry, access).await?;
-        place.permit = Some(permit);
+        let mut slot = self.make(&entry, access).await?;
+        slot.permit = Some(permit);
         self.fill(entry, access);
-        Ok(place)
+        Ok(slot)
     }
 
     fn permit(&self) -> Result<OwnedSemaphorePermit, EngineError> {
@@ -133,13 +134,13 @@ impl Pool {
         Arc::clone(&self.room).try_acquire_owned().map_err(busy)
     }
 
-    /// Makes a place for a session. Open sessions and warm places leave room for it, so that it waits at most for what is removed.
-    async fn make(&self, entry: &Entry, access: Access) -> Result<Place, EngineError> {
-        let room = Arc::clone(&self.ground.room).acquire_owned().await;
+    /// Makes a slot for a session. Open sessions and warm slots leave room for it, so that it waits at most for what is removed.
+    async fn make(&self, entry: &Entry, access: Access) -> Result<Slot, EngineError> {
+        let room = Arc::clone(&self.factory.room).acquire_owned().await;
         let room = room.map_err(|_| {
             EngineError::Missing("PostgreSQL is being closed: try again on a running server".to_owned())
         })?;
-        Place::make(&self.ground, room, template_of(entry)?, access).await
+        Slot::make(&self.factory, room, template_of(entry)?, access).await
     }
 
     /// The entry of a source, with its template. Whoever else wants it waits for the same one.
@@ -173,7 +174,7 @@ impl Pool {
 
     /// Removes a template that nobody uses.
     async fn forget(&self, entry: &Entry) {
-        entry.shelves.iter().for_each(Shelf::clear);
+        entry.shelves.iter().for_each(Templates::clear);
         let Some(template) = entry.template.get() else { return };
         if let Err(error) = template::remove(self.server(), &template.name).await {
             tracing::warn!(%error, template = template.name, "a template cannot be removed");
@@ -182,7 +183,7 @@ impl Pool {
 
     /// Fills a shelf on a task of its own. What cannot be made is made when it is asked for, which tells why.
     fn fill(self: &Arc<Self>, entry: Arc<Entry>, access: Access) {
-        let full = |shelf: &Shelf, warm| shelf.idle.status().available >= warm;
+        let full = |shelf: &Templates, warm| shelf.idle.status().available >= warm;
         let shelf = &entry.shelves[access as usize];
         if full(shelf, self.warm) || self.stop.is_cancelled() || shelf.filling.swap(true, Ordering::AcqRel) {
             return;
@@ -193,14 +194,14 @@ impl Pool {
             while !full(shelf, pool.warm) && !pool.stop.is_cancelled() {
                 let Some(room) = pool.room_to_spare() else { break };
                 let made = match template_of(&entry) {
-                    Ok(template) => Place::make(&pool.ground, room, template, access).await,
+                    Ok(template) => Slot::make(&pool.factory, room, template, access).await,
                     Err(error) => Err(error),
                 };
-                match made.map(|place| shelf.idle.try_add(place).is_ok()) {
+                match made.map(|slot| shelf.idle.try_add(slot).is_ok()) {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(error) => {
-                        tracing::debug!(%error, "a shelf of warm databases could not be filled");
+                        tracing::debug!(%error, "warm databases could not be made");
                         break;
                     }
                 }
@@ -209,13 +210,13 @@ impl Pool {
         });
     }
 
-    /// Room for a warm place, where there stays enough for all sessions.
+    /// Room for a warm slot, where there stays enough for all sessions.
     fn room_to_spare(&self) -> Option<OwnedSemaphorePermit> {
-        let room = Arc::clone(&self.ground.room).try_acquire_owned().ok()?;
-        (self.ground.room.available_permits() >= self.sessions_max).then_some(room)
+        let room = Arc::clone(&self.factory.room).try_acquire_owned().ok()?;
+        (self.factory.room.available_permits() >= self.sessions_max).then_some(room)
     }
 
-    /// Whether the server was our own and its process is gone.
+    /// True if the server was our own and its process is gone.
     pub(super) fn ended(&self) -> bool {
         self.server().ended()
     }
@@ -224,7 +225,7 @@ impl Pool {
     pub(super) async fn close(&self) {
         self.stop.cancel();
         self.room.close();
-        self.ground.room.close();
+        self.factory.room.close();
         self.tasks.close();
         self.tasks.wait().await;
         let entries: Vec<Arc<Entry>> = self.templates.lock().drain().map(|(_, entry)| entry).collect();
@@ -250,15 +251,15 @@ fn oldest(templates: &mut HashMap<String, Arc<Entry>>) -> Option<Arc<Entry>> {
     templates.remove(&digest)
 }
 
-/// Removes databases and roles of places that were given up, until everything is removed at once.
-async fn clean(server: Arc<Server>, mut rubbish: mpsc::Receiver<Waste>, stop: CancellationToken) {
+/// Removes databases and roles of slots that were given up, until everything is removed at once.
+async fn clean(server: Arc<Server>, mut releases: mpsc::Receiver<ReleasedSlot>, stop: CancellationToken) {
     loop {
-        let waste = tokio::select! {
+        let released = tokio::select! {
             () = stop.cancelled() => return,
-            waste = rubbish.recv() => waste,
+            released = releases.recv() => released,
         };
-        let Some(waste) = waste else { return };
-        let name = &*waste.name;
+        let Some(released) = released else { return };
+        let name = &*released.name;
         let removed = match template::remove(&server, name).await {
             Ok(()) => template::remove_role(&server, name).await,
             Err(error) => Err(error),

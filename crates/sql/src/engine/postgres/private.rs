@@ -22,7 +22,7 @@ use crate::engine::EngineError;
 const SOCKET: &str = ".s.PGSQL.5432";
 /// Bytes of the longest path of a socket.
 const SOCKET_PATH_MAX: usize = 107;
-/// How long a server may take to end before it is killed.
+/// Time that a server may take to end before it is killed.
 const END_MAX: Duration = Duration::from_secs(10);
 /// Bytes of address space that each of the server's processes may take, its shared memory included.
 const PROCESS_MEMORY_MAX: u64 = 1 << 30;
@@ -65,14 +65,14 @@ const SETTINGS: [&str; 31] = [
 
 /// A running server. It ends when this is dropped, or with this process.
 #[derive(Debug)]
-pub(super) struct Private {
+pub(super) struct PrivateServer {
     folder: PathBuf,
-    keeper: Mutex<Option<Keeper>>,
+    keeper: Mutex<Option<ServerThread>>,
 }
 
 /// The thread that started the server and sees it end.
 #[derive(Debug)]
-struct Keeper {
+struct ServerThread {
     /// The server's process, until it has ended: its number may be somebody else's then.
     process: Arc<Mutex<Option<Pid>>>,
     /// Nothing comes from it; it breaks off when the thread ends.
@@ -80,7 +80,7 @@ struct Keeper {
     thread: JoinHandle<()>,
 }
 
-impl Keeper {
+impl ServerThread {
     /// Ends the server at once (SIGQUIT); its processes end with it.
     fn stop(self) {
         self.signal(Signal::SIGQUIT);
@@ -101,7 +101,7 @@ impl Keeper {
     }
 }
 
-impl Private {
+impl PrivateServer {
     /// Makes a server in a folder, which must be empty, absent, or left by an earlier one that is gone or forgotten: its processes
     /// are ended then and its files removed. Takes a second; waits in the calling thread.
     pub(super) fn start(folder: &Path, binaries: Option<&Path>) -> Result<Self, EngineError> {
@@ -134,12 +134,12 @@ impl Private {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// Its address.
     pub(super) fn address(&self) -> Address {
         Address::Unix(self.folder.join(SOCKET))
     }
 
-    /// Whether its process is gone.
+    /// True if its process is gone.
     pub(super) fn ended(&self) -> bool {
         self.keeper.lock().as_ref().is_none_or(|keeper| keeper.process.lock().is_none())
     }
@@ -164,7 +164,7 @@ impl Private {
     }
 }
 
-impl Private {
+impl PrivateServer {
     /// Ends it and removes its files; waits in the calling thread. Nothing happens the second time.
     pub(super) fn stop(&self) {
         let Some(keeper) = self.keeper.lock().take() else { return };
@@ -173,7 +173,7 @@ impl Private {
     }
 }
 
-impl Drop for Private {
+impl Drop for PrivateServer {
     fn drop(&mut self) {
         self.stop();
     }
@@ -181,7 +181,7 @@ impl Drop for Private {
 
 /// Runs the server from a thread of its own, which waits for its end. The kernel ends the server when the thread that started it ends,
 /// so this thread must be none that a runtime may give up.
-fn keep(mut run: Command) -> Result<Keeper, EngineError> {
+fn keep(mut run: Command) -> Result<ServerThread, EngineError> {
     let (alive, ended) = mpsc::channel::<()>();
     let (started, start) = mpsc::channel();
     let process = Arc::new(Mutex::new(None));
@@ -207,7 +207,7 @@ fn keep(mut run: Command) -> Result<Keeper, EngineError> {
     });
     let thread = thread.map_err(|error| missing(error.to_string()))?;
     match start.recv() {
-        Ok(Ok(())) => Ok(Keeper { process, ended, thread }),
+        Ok(Ok(())) => Ok(ServerThread { process, ended, thread }),
         Ok(Err(error)) => Err(missing(format!("postgres cannot be run, check its installation: {error}"))),
         Err(error) => Err(missing(error.to_string())),
     }
@@ -217,13 +217,13 @@ fn keep(mut run: Command) -> Result<Keeper, EngineError> {
 pub(super) fn sweep(folder: &Path) -> Result<(), EngineError> {
     // Who cannot run a server left none.
     let Ok(owner) = Owner::current() else { return Ok(()) };
-    let place = owner.place(folder)?;
-    if !owner.owns(&place).unwrap_or(false) {
+    let slot = owner.slot(folder)?;
+    if !owner.owns(&slot).unwrap_or(false) {
         return Ok(());
     }
-    end_stale(&place)?;
-    fs::remove_dir_all(&place)
-        .map_err(|error| missing(format!("{} cannot be removed, check its owner: {error}", place.display())))
+    end_stale(&slot)?;
+    fs::remove_dir_all(&slot)
+        .map_err(|error| missing(format!("{} cannot be removed, check its owner: {error}", slot.display())))
 }
 
 /// Ends a server that an earlier process left in this folder, and processes that outlive their server.
@@ -267,7 +267,7 @@ fn wipe(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Who runs the server: ourselves, or where we are root another user, since PostgreSQL refuses to run as root.
+/// Owner of the server process: ourselves, or where we are root another user, since PostgreSQL refuses to run as root.
 struct Owner {
     user: Option<(Uid, Gid)>,
 }
@@ -288,7 +288,7 @@ impl Owner {
     }
 
     /// Where the server of a folder is.
-    fn place(&self, folder: &Path) -> Result<PathBuf, EngineError> {
+    fn slot(&self, folder: &Path) -> Result<PathBuf, EngineError> {
         let asked = std::path::absolute(folder).map_err(|error| missing(error.to_string()))?;
         if asked.as_os_str().len() + 1 + SOCKET.len() <= SOCKET_PATH_MAX && self.reaches(&asked) {
             return Ok(asked);
@@ -297,9 +297,9 @@ impl Owner {
         Ok(std::env::temp_dir().join(format!("palestra-postgres-{}", &name[..16])))
     }
 
-    /// Whether a path is a folder of ours, and no link to one.
-    fn owns(&self, place: &Path) -> std::io::Result<bool> {
-        let found = fs::symlink_metadata(place)?;
+    /// Checks whether a path is a folder of ours, and no link to one.
+    fn owns(&self, slot: &Path) -> std::io::Result<bool> {
+        let found = fs::symlink_metadata(slot)?;
         let owner = self.user.map_or(Uid::effective(), |(user, _)| user);
         Ok(found.is_dir() && (found.uid() == owner.as_raw() || found.uid() == Uid::effective().as_raw()))
     }
@@ -307,27 +307,27 @@ impl Owner {
     /// The folder, made and ours alone. Where the owner cannot reach it, or its path is too long for a socket, another one of the same
     /// name for the same folder, below `/tmp`.
     fn claim(&self, folder: &Path) -> Result<PathBuf, EngineError> {
-        let place = self.place(folder)?;
+        let slot = self.slot(folder)?;
         let refused =
-            |error: std::io::Error| missing(format!("{} cannot be used, check its owner: {error}", place.display()));
-        if let Some(parent) = place.parent() {
+            |error: std::io::Error| missing(format!("{} cannot be used, check its owner: {error}", slot.display()));
+        if let Some(parent) = slot.parent() {
             fs::create_dir_all(parent).map_err(refused)?;
         }
-        match fs::DirBuilder::new().mode(0o700).create(&place) {
+        match fs::DirBuilder::new().mode(0o700).create(&slot) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(refused(error)),
             _ => {}
         }
-        if !self.owns(&place).map_err(refused)? {
-            return Err(missing(format!("{} belongs to somebody else: choose another folder", place.display())));
+        if !self.owns(&slot).map_err(refused)? {
+            return Err(missing(format!("{} belongs to somebody else: choose another folder", slot.display())));
         }
         if let Some((user, group)) = self.user {
-            chown(&place, Some(user), Some(group)).map_err(|error| refused(error.into()))?;
+            chown(&slot, Some(user), Some(group)).map_err(|error| refused(error.into()))?;
         }
-        fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).map_err(refused)?;
-        Ok(place)
+        fs::set_permissions(&slot, fs::Permissions::from_mode(0o700)).map_err(refused)?;
+        Ok(slot)
     }
 
-    /// Whether the owner can enter every folder above.
+    /// True if the owner can enter every folder above.
     fn reaches(&self, folder: &Path) -> bool {
         let Some((user, _)) = self.user else { return true };
         folder.ancestors().skip(1).all(|above| match fs::metadata(above) {

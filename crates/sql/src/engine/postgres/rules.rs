@@ -1,4 +1,4 @@
-//! What a statement is to the engine, and which statements are refused before the server sees them. The rights of the session's role
+//! Classification of a statement, and the statements that are refused before the server sees them. The rights of the session's role
 //! are the wall behind this one.
 
 use super::hardening::why_forbidden;
@@ -6,7 +6,7 @@ use crate::engine::Access;
 use crate::script::{Sort, Statement, Token};
 use crate::value::Dialect;
 
-/// What is to be done with a statement.
+/// Handling of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
     /// Reads, as far as one can see.
@@ -26,13 +26,13 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// Whether values are read in such a statement.
+    /// True if values are read in such a statement.
     pub(super) const fn has_dates(&self) -> bool {
         matches!(self, Self::Read | Self::Write | Self::Define)
     }
 }
 
-/// What a statement does to transactions.
+/// Effect of a statement on transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verb {
     Begin { start: bool, modes: Modes },
@@ -44,7 +44,7 @@ pub(super) enum Verb {
     RollbackTo(String),
 }
 
-/// What a transaction is asked to be. The level of isolation makes no difference where nobody else is.
+/// Requested modes of a transaction. The level of isolation makes no difference where nobody else is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Modes {
     pub(super) read_only: Option<bool>,
@@ -99,7 +99,7 @@ const DEFINES: [&str; 26] = [
 /// Settings that change how values are read and written, and nothing else.
 const SETTINGS: [&str; 5] = ["search_path", "timezone", "datestyle", "intervalstyle", "extra_float_digits"];
 
-/// What a statement is.
+/// Classifies a statement.
 ///
 /// # Errors
 /// Why it is refused, in words.
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_may_do_depends_on_its_access() {
+    fn statements_are_allowed_by_access() {
         let cases = [
             ("select 1", Access::Read),
             ("with a as (select 1) select * from a", Access::Read),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_database_is_refused_to_everybody() {
+    fn statements_beyond_the_database_are_refused_to_everybody() {
         let refused = [
             "copy a to program 'id'",
             "do $$ begin end $$",

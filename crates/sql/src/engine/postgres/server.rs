@@ -10,7 +10,7 @@ use rand::Rng;
 use tokio::sync::Mutex;
 use tokio_postgres::config::Host;
 
-use super::private::Private;
+use super::private::PrivateServer;
 use super::wire::{Address, Login, Wire, WireError};
 use crate::engine::EngineError;
 use crate::script::quoted;
@@ -25,7 +25,7 @@ const EARLIER_LOOK_PAUSE: Duration = Duration::from_millis(20);
 /// `application_name` of sessions: the same for all, since what they run can read it.
 const APPLICATION: &str = "palestra";
 
-/// Where databases are kept.
+/// Location of databases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cluster {
     /// A running cluster: `postgres://user:password@host:port/database`, or `host=/run/postgresql user=...`. Connections are not
@@ -43,7 +43,7 @@ pub enum Cluster {
 
 /// For what a connection of the administrator is used: those who wait for something long must not stop the others.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Lane {
+pub(super) enum Purpose {
     /// Makes databases.
     Make,
     /// Removes them.
@@ -56,15 +56,15 @@ pub(super) enum Lane {
 pub(super) struct Server {
     address: Address,
     login: Login,
-    /// What every name of ours begins with.
+    /// Prefix of all names of this engine.
     prefix: String,
-    /// Whether we are superuser.
+    /// True if we are superuser.
     pub(super) superuser: bool,
     /// `server_version_num`.
     pub(super) version: u32,
     lanes: [Mutex<Option<Wire>>; 3],
     counter: AtomicU64,
-    private: Option<Arc<Private>>,
+    private: Option<Arc<PrivateServer>>,
 }
 
 impl Server {
@@ -82,7 +82,7 @@ impl Server {
                 (address, login, None)
             }
             Cluster::Private { folder, binaries } => {
-                let start = move || Private::start(&folder, binaries.as_deref());
+                let start = move || PrivateServer::start(&folder, binaries.as_deref());
                 let started = tokio::task::spawn_blocking(start).await;
                 let private = started.map_err(|error| EngineError::Missing(error.to_string()))??;
                 let (user, database) = ("palestra".to_owned(), "postgres".to_owned());
@@ -106,7 +106,7 @@ impl Server {
         if server.is_private() {
             // A session's role has nothing to do there. In a cluster that is named, this is for its owner to say.
             let closed = "REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template0, template1 FROM PUBLIC";
-            server.run(Lane::Make, &[closed]).await?;
+            server.run(Purpose::Make, &[closed]).await?;
         }
         server.end_earlier().await?;
         server.sweep().await?;
@@ -138,7 +138,7 @@ impl Server {
     async fn check(&mut self) -> Result<(), EngineError> {
         let sql = "SELECT pg_catalog.current_setting('server_version_num'), rolsuper, rolcreatedb, rolcreaterole \
                    FROM pg_catalog.pg_roles WHERE rolname = current_user";
-        let rows = self.rows(Lane::Make, sql).await.map_err(|error| {
+        let rows = self.rows(Purpose::Make, sql).await.map_err(|error| {
             EngineError::Missing(format!(
                 "PostgreSQL as {:?} on {:?} cannot be reached, check the URL: {error}",
                 self.login.user, self.address
@@ -175,34 +175,34 @@ impl Server {
         let prefix = literal(&self.prefix);
         let databases = format!("SELECT datname FROM pg_catalog.pg_database WHERE starts_with(datname, {prefix})");
         for name in self.names(&databases).await? {
-            self.run(Lane::Drop, &[&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(&name))]).await?;
+            self.run(Purpose::Drop, &[&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(&name))]).await?;
         }
         let roles = format!("SELECT rolname FROM pg_catalog.pg_roles WHERE starts_with(rolname, {prefix})");
         for name in self.names(&roles).await? {
-            self.run(Lane::Drop, &[&format!("DROP ROLE IF EXISTS {}", quoted(&name))]).await?;
+            self.run(Purpose::Drop, &[&format!("DROP ROLE IF EXISTS {}", quoted(&name))]).await?;
         }
         Ok(())
     }
 
     async fn names(&self, sql: &str) -> Result<Vec<String>, EngineError> {
-        let rows = self.rows(Lane::Drop, sql).await.map_err(lost)?;
+        let rows = self.rows(Purpose::Drop, sql).await.map_err(lost)?;
         Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
     }
 
-    /// Whether the server is our own.
+    /// True if the server is our own.
     pub(super) const fn is_private(&self) -> bool {
         self.private.is_some()
     }
 
-    /// Whether the server was our own and its process is gone.
+    /// True if the server was our own and its process is gone.
     pub(super) fn ended(&self) -> bool {
         self.private.as_ref().is_some_and(|private| private.ended())
     }
 
     /// Ends the administrator's connections, and the server where it is ours.
     pub(super) async fn close(&self) {
-        for lane in &self.lanes {
-            *lane.lock().await = None;
+        for purpose in &self.lanes {
+            *purpose.lock().await = None;
         }
         if let Some(private) = self.private.clone() {
             let _ = tokio::task::spawn_blocking(move || private.stop()).await;
@@ -240,8 +240,8 @@ impl Server {
     }
 
     /// The rows of a statement of the administrator.
-    pub(super) async fn rows(&self, lane: Lane, sql: &str) -> Result<Vec<Vec<Option<String>>>, WireError> {
-        let mut wire = self.lanes[lane as usize].lock().await;
+    pub(super) async fn rows(&self, purpose: Purpose, sql: &str) -> Result<Vec<Vec<Option<String>>>, WireError> {
+        let mut wire = self.lanes[purpose as usize].lock().await;
         // A connection that broke, or whose user stopped waiting, is replaced.
         let mut taken = match wire.take() {
             Some(taken) => taken,
@@ -255,15 +255,15 @@ impl Server {
     }
 
     /// Runs statements of the administrator, up to the first that fails.
-    pub(super) async fn run(&self, lane: Lane, statements: &[&str]) -> Result<(), EngineError> {
+    pub(super) async fn run(&self, purpose: Purpose, statements: &[&str]) -> Result<(), EngineError> {
         for sql in statements {
-            self.rows(lane, sql).await.map_err(lost)?;
+            self.rows(purpose, sql).await.map_err(lost)?;
         }
         Ok(())
     }
 }
 
-/// What is said when the server failed us where no statement of a session is to blame.
+/// Error of a server failure that no statement of a session is to blame for.
 #[expect(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
 pub(super) fn lost(error: WireError) -> EngineError {
     EngineError::Lost(format!("PostgreSQL: {error}"))

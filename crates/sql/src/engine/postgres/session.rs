@@ -7,17 +7,17 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
-use super::beyond::{Beyond, SEQUENCES, SORTS};
+use super::aliases::Aliases;
 use super::clock::{self, NOW_SETTING};
-use super::place::Place;
+use super::non_transactional::{NonTransactionalState, SEQUENCES, SORTS};
 use super::rules::Act;
 use super::server::lost;
-use super::stand_ins::StandIns;
-use super::transaction::{Point, Standing, Transaction};
+use super::slot::Slot;
+use super::transaction::{Savepoint, Savepoints, Transaction};
 use super::values::Types;
 use super::watch::{Watch, watched};
-use super::wire::{Answer, Ask, Bounds, Reply, ServerError, WireError};
-use crate::engine::{Access, Cut, EngineError, Opening, SqlError, StatementResult};
+use super::wire::{Answer, BatchStatement, Bounds, Reply, ServerError, WireError};
+use crate::engine::{Access, CutReason, EngineError, Opening, SqlError, StatementResult};
 use crate::script::Statement;
 use crate::script::quoted;
 
@@ -26,7 +26,8 @@ pub(super) const RELEASE: &str = "RELEASE SAVEPOINT palestra_statement";
 const UNDO: &str = "ROLLBACK TO SAVEPOINT palestra_statement";
 /// Savepoints after which the outer transaction is committed as soon as it may be: each costs the server memory and time.
 const POINTS_MAX: usize = 1_000;
-/// How often a session may fill its room and be rolled back: the server gives the space back only when the database is removed.
+/// Number of times that a session may fill its room and be rolled back: the server gives the space back only when the database is
+/// removed.
 const OVERFLOWS_MAX: u64 = 4;
 
 /// Bytes of a look at the schema, by each of its parts.
@@ -34,17 +35,17 @@ const LOOK_BYTES_MAX: usize = 4 << 20;
 
 /// A database of a session.
 pub(super) struct Session {
-    pub(super) place: Place,
+    pub(super) slot: Slot,
     pub(super) opening: Opening,
     pub(super) transaction: Transaction,
-    pub(super) standing: Standing,
+    pub(super) standing: Savepoints,
     pub(super) marks: Vec<Mark>,
     pub(super) types: Types,
-    pub(super) stand_ins: StandIns,
-    /// What was said to the server to be done before the next statement.
+    pub(super) aliases: Aliases,
+    /// Statements to send before the next one.
     pub(super) pending: Vec<String>,
-    /// What savepoints do not cover.
-    pub(super) beyond: Beyond,
+    /// State beyond savepoints.
+    pub(super) non_transactional: NonTransactionalState,
     /// The schema may have changed since that was looked up.
     pub(super) stale: bool,
     /// Bytes that the database may have now.
@@ -60,25 +61,29 @@ pub(super) struct Session {
 #[derive(Debug, Clone)]
 pub(super) struct Mark {
     pub(super) seq: u64,
-    pub(super) point: Point,
+    pub(super) point: Savepoint,
     pub(super) transaction: Transaction,
     /// With where the sequences were.
-    pub(super) beyond: Arc<Beyond>,
+    pub(super) non_transactional: Arc<NonTransactionalState>,
 }
 
 impl Session {
     /// Begins in a fresh database.
-    pub(super) async fn begin(place: Place, opening: Opening) -> Result<Self, EngineError> {
+    pub(super) async fn begin(slot: Slot, opening: Opening) -> Result<Self, EngineError> {
         let mut session = Self {
-            size_max: place.size.saturating_add(opening.limits.growth_max),
+            size_max: slot.size.saturating_add(opening.limits.growth_max),
             // Whoever only reads changes none of it, and has no right to put it back.
-            beyond: if opening.access > Access::Read { place.beyond.clone() } else { Beyond::default() },
+            non_transactional: if opening.access > Access::Read {
+                slot.non_transactional.clone()
+            } else {
+                NonTransactionalState::default()
+            },
             stale: false,
-            stand_ins: StandIns::new(&place.server(), &place.name),
-            place,
+            aliases: Aliases::new(&slot.server(), &slot.name),
+            slot,
             opening,
             transaction: Transaction::default(),
-            standing: Standing::default(),
+            standing: Savepoints::default(),
             marks: Vec::new(),
             types: Types::default(),
             pending: Vec::new(),
@@ -96,18 +101,22 @@ impl Session {
             "BEGIN".to_owned(),
         ];
         let point = session.point();
-        session.tell(&[]).await?;
-        let (transaction, beyond) = (Transaction::default(), session.beyond.clone());
-        session.marks.push(Mark { seq: 0, point, transaction, beyond: Arc::new(beyond) });
+        session.run_simple(&[]).await?;
+        let (transaction, non_transactional) = (Transaction::default(), session.non_transactional.clone());
+        session.marks.push(Mark { seq: 0, point, transaction, non_transactional: Arc::new(non_transactional) });
         Ok(session)
     }
 
     /// Says what is pending and then these statements, in one round trip. The answer is about these alone.
-    pub(super) async fn say(&mut self, asks: &[Ask<'_>], watch: Watch) -> Result<(Answer, Option<Cut>), EngineError> {
+    pub(super) async fn run_batch(
+        &mut self,
+        batch: &[BatchStatement<'_>],
+        watch: Watch,
+    ) -> Result<(Answer, Option<CutReason>), EngineError> {
         let pending = std::mem::take(&mut self.pending);
-        let mut all: Vec<Ask<'_>> = pending.iter().map(|sql| Ask::plain(sql)).collect();
-        all.extend(asks.iter().cloned());
-        let (mut answer, cut) = watched(&mut self.place, &all, watch, &self.opening.limits, self.size_max).await?;
+        let mut all: Vec<BatchStatement<'_>> = pending.iter().map(|sql| BatchStatement::plain(sql)).collect();
+        all.extend(batch.iter().cloned());
+        let (mut answer, cut) = watched(&mut self.slot, &all, watch, &self.opening.limits, self.size_max).await?;
         if answer.replies.len() < pending.len() {
             let error = answer.error.map_or_else(String::new, |error| error.to_string());
             return Err(EngineError::Lost(format!("PostgreSQL refuses what it never refuses: {error}")));
@@ -116,27 +125,27 @@ impl Session {
         Ok((answer, cut))
     }
 
-    /// As [`Session::say`], for statements of our own that never fail.
-    pub(super) async fn tell(&mut self, statements: &[&str]) -> Result<Answer, EngineError> {
-        let asks: Vec<Ask<'_>> = statements.iter().map(|sql| Ask::plain(sql)).collect();
-        let (answer, _) = self.say(&asks, Watch::Time).await?;
+    /// As [`Session::run_batch`], for statements of our own that never fail.
+    pub(super) async fn run_simple(&mut self, statements: &[&str]) -> Result<Answer, EngineError> {
+        let batch: Vec<BatchStatement<'_>> = statements.iter().map(|sql| BatchStatement::plain(sql)).collect();
+        let (answer, _) = self.run_batch(&batch, Watch::Time).await?;
         match answer.error {
             Some(error) => Err(lost(WireError::Server(error))),
             None => Ok(answer),
         }
     }
 
-    /// As [`Session::tell`], for what may take more than the session may: the acting side decides how much there is to see.
+    /// As [`Session::run_simple`], for what may take more than the session may: the acting side decides how much there is to see.
     pub(super) async fn look(&mut self, statements: &[&str]) -> Result<Vec<Reply>, EngineError> {
         let bounds = Bounds { bytes_max: LOOK_BYTES_MAX, ..Bounds::default() };
-        let asks = statements.iter().map(|sql| Ask { bounds, ..Ask::plain(sql) });
-        let asks: Vec<Ask<'_>> = std::iter::once(Ask::plain(SAVE)).chain(asks).collect();
-        let (answer, cut) = self.say(&asks, Watch::Time).await?;
+        let batch = statements.iter().map(|sql| BatchStatement { bounds, ..BatchStatement::plain(sql) });
+        let batch: Vec<BatchStatement<'_>> = std::iter::once(BatchStatement::plain(SAVE)).chain(batch).collect();
+        let (answer, cut) = self.run_batch(&batch, Watch::Time).await?;
         self.undo();
         if let Some(error) = answer.error {
             // What is asked never fails but for what the acting side has defined, such as a view that is too deep to be written down.
             let words = self.words(&error, cut);
-            return Err(EngineError::Cut(Box::new(SqlError { cut: words.cut.or(Some(Cut::Size)), ..words })));
+            return Err(EngineError::Cut(Box::new(SqlError { cut: words.cut.or(Some(CutReason::Size)), ..words })));
         }
         if answer.replies.iter().any(|reply| reply.truncated) {
             let message = format!("the schema is larger than the {LOOK_BYTES_MAX} bytes that are looked at");
@@ -152,11 +161,11 @@ impl Session {
     }
 
     /// An error in the server's words, or in ours where a limit ended it.
-    pub(super) fn words(&self, error: &ServerError, cut: Option<Cut>) -> SqlError {
+    pub(super) fn words(&self, error: &ServerError, cut: Option<CutReason>) -> SqlError {
         let cut = cut.or_else(|| cut_of(&error.code, self.opening.access));
-        let put = |text: &String| self.stand_ins.put(text.clone());
+        let put = |text: &String| self.aliases.put(text.clone());
         let message = match (cut, &*error.code) {
-            (Some(Cut::Time), "57014") => {
+            (Some(CutReason::Time), "57014") => {
                 format!("the statement was ended after its {} ms", self.opening.limits.statement_ms)
             }
             _ => put(&error.message),
@@ -166,7 +175,7 @@ impl Session {
     }
 
     /// Sets a savepoint that stands until somebody goes back behind it.
-    pub(super) fn point(&mut self) -> Point {
+    pub(super) fn point(&mut self) -> Savepoint {
         let point = self.standing.next();
         self.pending.push(format!("SAVEPOINT p{point}"));
         self.standing.set(point);
@@ -174,7 +183,7 @@ impl Session {
     }
 
     /// Goes back to a savepoint that stands.
-    pub(super) fn go_back(&mut self, point: Point) {
+    pub(super) fn go_back(&mut self, point: Savepoint) {
         self.pending.push(format!("ROLLBACK TO SAVEPOINT p{point}"));
         self.standing.went_back(point);
     }
@@ -185,12 +194,16 @@ impl Session {
             return Ok(());
         }
         self.types.forget();
-        let before = self.beyond.clone();
-        let answer = self.tell(&[SORTS]).await?;
-        self.beyond.read(answer.replies.into_iter().next().map(|reply| reply.rows).unwrap_or_default());
+        let before = self.non_transactional.clone();
+        let answer = self.run_simple(&[SORTS]).await?;
+        self.non_transactional.read(answer.replies.into_iter().next().map(|reply| reply.rows).unwrap_or_default());
         // Checks have set all of them to immediate, those to come as well. A block may have set those that it knew itself.
         let in_block = self.transaction.block.is_some();
-        self.pending.extend(if in_block { self.beyond.defer_new(&before) } else { self.beyond.defer() });
+        self.pending.extend(if in_block {
+            self.non_transactional.defer_new(&before)
+        } else {
+            self.non_transactional.defer()
+        });
         Ok(())
     }
 
@@ -201,11 +214,11 @@ impl Session {
             self.commit();
         }
         let point = self.point();
-        let sequences: &[&str] = if self.beyond.counts { &[SEQUENCES] } else { &[] };
-        let answer = self.tell(sequences).await?;
-        self.beyond.learn(answer.replies.into_iter().next().map(|reply| reply.rows).unwrap_or_default());
-        let (transaction, beyond) = (self.transaction.clone(), Arc::new(self.beyond.clone()));
-        self.marks.push(Mark { seq, point, transaction, beyond });
+        let sequences: &[&str] = if self.non_transactional.counts { &[SEQUENCES] } else { &[] };
+        let answer = self.run_simple(sequences).await?;
+        self.non_transactional.learn(answer.replies.into_iter().next().map(|reply| reply.rows).unwrap_or_default());
+        let (transaction, non_transactional) = (self.transaction.clone(), Arc::new(self.non_transactional.clone()));
+        self.marks.push(Mark { seq, point, transaction, non_transactional });
         Ok(())
     }
 
@@ -236,7 +249,7 @@ impl Session {
 }
 
 /// A statement that is to be run.
-pub(super) struct Order<'a> {
+pub(super) struct PendingStatement<'a> {
     pub(super) statement: &'a Statement<'a>,
     pub(super) act: Act,
     /// Sets the virtual now.
@@ -248,28 +261,35 @@ pub(super) struct Order<'a> {
     pub(super) bytes_left: usize,
 }
 
-/// What a statement gave and the bytes of its values, or why it failed.
-pub(super) type Told = Result<(StatementResult, usize), SqlError>;
+/// Result of a statement and the bytes of its values, or its error.
+pub(super) type StatementOutcome = Result<(StatementResult, usize), SqlError>;
 
 /// The error of what may not be done here.
 pub(super) fn refusal(message: String, statement: usize, position: Option<usize>) -> SqlError {
-    SqlError { code: "42501".to_owned(), message, statement, position, cut: Some(Cut::Refused), ..SqlError::default() }
+    SqlError {
+        code: "42501".to_owned(),
+        message,
+        statement,
+        position,
+        cut: Some(CutReason::Refused),
+        ..SqlError::default()
+    }
 }
 
-/// What PostgreSQL says about a savepoint that is not there.
+/// PostgreSQL's error for a savepoint that is not there.
 pub(super) fn savepoint_missing(name: &str) -> SqlError {
     let message = format!("savepoint {} does not exist", quoted(name));
     SqlError { code: "3B001".to_owned(), message, ..SqlError::default() }
 }
 
-/// Which limit an error of the server stands for.
-fn cut_of(code: &str, access: Access) -> Option<Cut> {
+/// Limit behind an error of the server.
+fn cut_of(code: &str, access: Access) -> Option<CutReason> {
     match code {
-        "57014" => Some(Cut::Time),
-        "53200" | "53400" => Some(Cut::Memory),
-        "53100" => Some(Cut::Growth),
-        "42501" => Some(Cut::Refused),
-        "25006" if access == Access::Read => Some(Cut::Refused),
+        "57014" => Some(CutReason::Time),
+        "53200" | "53400" => Some(CutReason::Memory),
+        "53100" => Some(CutReason::Growth),
+        "42501" => Some(CutReason::Refused),
+        "25006" if access == Access::Read => Some(CutReason::Refused),
         _ => None,
     }
 }

@@ -2,12 +2,12 @@
 
 use super::clock::{Rewritten, rewrite_with};
 use super::rules::{Act, Verb};
-use super::session::{Order, RELEASE, SAVE, Session, Told, refusal, savepoint_missing};
+use super::session::{PendingStatement, RELEASE, SAVE, Session, StatementOutcome, refusal, savepoint_missing};
 use super::transaction::Block;
 use super::values::value;
 use super::watch::Watch;
-use super::wire::{Ask, Bounds, Reply, ServerError};
-use crate::engine::{Access, Cut, EngineError, SqlError, StatementResult};
+use super::wire::{BatchStatement, Bounds, Reply, ServerError};
+use crate::engine::{Access, CutReason, EngineError, SqlError, StatementResult};
 use crate::value::{Column, Value};
 
 const READ_ONLY: &str = "SET LOCAL transaction_read_only = on";
@@ -22,85 +22,89 @@ const SAVEPOINTS_MAX: usize = 4_000;
 
 impl Session {
     /// Carries out an order. `pure` becomes false when it turns out that a statement that seems to read does more.
-    pub(super) async fn order(&mut self, order: &Order<'_>, pure: &mut bool) -> Result<Told, EngineError> {
-        if let Act::Transaction(verb) = &order.act {
-            return self.transact(order, verb).await;
+    pub(super) async fn execute(
+        &mut self,
+        pending: &PendingStatement<'_>,
+        pure: &mut bool,
+    ) -> Result<StatementOutcome, EngineError> {
+        if let Act::Transaction(verb) = &pending.act {
+            return self.transact(pending, verb).await;
         }
         if self.transaction.failed() {
-            return self.refuse_in_failed_block(order).await;
+            return self.refuse_in_failed_block(pending).await;
         }
-        match &order.act {
+        match &pending.act {
             Act::Read => {
-                let told = self.read(order).await?;
+                let outcome = self.read(pending).await?;
                 // SQLSTATE of a statement that would write in a transaction that may only read.
-                let writes = told.as_ref().is_err_and(|error| error.code == "25006");
+                let writes = outcome.as_ref().is_err_and(|error| error.code == "25006");
                 if !writes || self.transaction.read_only() || self.opening.access == Access::Read {
-                    return Ok(told);
+                    return Ok(outcome);
                 }
                 *pure = false;
-                self.write(order).await
+                self.write(pending).await
             }
             Act::Define => {
                 self.defined += 1;
                 if self.defined > DEFINED_MAX {
                     if self.transaction.block.is_some() {
                         let words = format!("a transaction may change the schema {DEFINED_MAX} times");
-                        return Ok(Err(SqlError { cut: Some(Cut::Growth), ..refusal(words, 0, None) }));
+                        return Ok(Err(SqlError { cut: Some(CutReason::Growth), ..refusal(words, 0, None) }));
                     }
                     self.commit();
                 }
-                let told = self.write(order).await;
+                let outcome = self.write(pending).await;
                 self.stale = true;
-                told
+                outcome
             }
-            Act::Set { name, local } => self.set(order, name, *local).await,
-            Act::Constraints if self.transaction.block.is_none() => self.run_kept(order, false).await,
-            Act::Constraints => self.set_constraints(order).await,
-            Act::Outside => self.run_outside(order).await,
-            Act::Write | Act::Transaction(_) => self.write(order).await,
+            Act::Set { name, local } => self.set(pending, name, *local).await,
+            Act::Constraints if self.transaction.block.is_none() => self.run_kept(pending, false).await,
+            Act::Constraints => self.set_constraints(pending).await,
+            Act::Outside => self.run_outside(pending).await,
+            Act::Write | Act::Transaction(_) => self.write(pending).await,
         }
     }
 
     /// A statement that may only read, so that certainly nothing has changed.
-    async fn read(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
-        let sent = order.sent();
-        let asks = [
-            Ask::plain(SAVE),
-            Ask::plain(order.now),
-            Ask::plain(READ_ONLY),
-            self.ask(order, &sent, false),
-            Ask::plain(RELEASE),
+    async fn read(&mut self, pending: &PendingStatement<'_>) -> Result<StatementOutcome, EngineError> {
+        let sent = pending.sent();
+        let batch = [
+            BatchStatement::plain(SAVE),
+            BatchStatement::plain(pending.now),
+            BatchStatement::plain(READ_ONLY),
+            self.batch_statement(pending, &sent, false),
+            BatchStatement::plain(RELEASE),
         ];
-        let (mut answer, cut) = self.say(&asks, Watch::Time).await?;
+        let (mut answer, cut) = self.run_batch(&batch, Watch::Time).await?;
         if let Some(error) = answer.error {
             self.undo();
-            return Ok(Err(self.error(order, &sent, &error, answer.replies.len() == 3, cut)));
+            return Ok(Err(self.error(pending, &sent, &error, answer.replies.len() == 3, cut)));
         }
         let reply = answer.replies.swap_remove(3);
-        self.result(order, reply).await
+        self.result(pending, reply).await
     }
 
     /// A statement that may change the database. Outside of a block, constraints are checked as at the end of a transaction.
-    async fn write(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
+    async fn write(&mut self, pending: &PendingStatement<'_>) -> Result<StatementOutcome, EngineError> {
         self.refresh().await?;
-        let sent = order.sent();
-        let mut asks = vec![Ask::plain(SAVE), Ask::plain(order.now)];
+        let sent = pending.sent();
+        let mut batch = vec![BatchStatement::plain(SAVE), BatchStatement::plain(pending.now)];
         if self.transaction.read_only() {
-            asks.push(Ask::plain(READ_ONLY));
+            batch.push(BatchStatement::plain(READ_ONLY));
         }
-        let main = asks.len();
-        asks.push(self.ask(order, &sent, true));
+        let main = batch.len();
+        batch.push(self.batch_statement(pending, &sent, true));
         let alone = self.transaction.block.is_none();
-        let check = self.beyond.check().filter(|_| alone);
+        let check = self.non_transactional.check().filter(|_| alone);
         // A definition may have dropped or renamed constraints: those that are there are looked up before the next statement.
-        let defer = self.beyond.defer().filter(|_| alone && order.act != Act::Define);
-        asks.extend(check.iter().chain(&defer).map(|sql| Ask::plain(sql)));
-        asks.push(Ask::plain(SIZE));
-        let (mut answer, cut) = self.say(&asks, Watch::Size).await?;
+        let defer = self.non_transactional.defer().filter(|_| alone && pending.act != Act::Define);
+        batch.extend(check.iter().chain(&defer).map(|sql| BatchStatement::plain(sql)));
+        batch.push(BatchStatement::plain(SIZE));
+        let (mut answer, cut) = self.run_batch(&batch, Watch::Size).await?;
         if let Some(error) = answer.error {
             self.undo();
-            let error = self.error(order, &sent, &error, answer.replies.len() == main, cut);
-            if error.cut == Some(Cut::Growth) {
+            let error = self.error(pending, &sent, &error, answer.replies.len() == main, cut);
+            if error.cut == Some(CutReason::Growth) {
                 self.measure_overflow().await?;
             }
             return Ok(Err(error));
@@ -109,7 +113,7 @@ impl Session {
         if size > self.size_max {
             self.undo();
             self.measure_overflow().await?;
-            return Ok(Err(self.too_large(order)));
+            return Ok(Err(self.too_large(pending)));
         }
         let reply = answer.replies.swap_remove(main);
         if reply.huge_row && reply.rows.is_empty() {
@@ -117,17 +121,19 @@ impl Session {
         } else {
             self.pending.push(RELEASE.to_owned());
         }
-        self.result(order, reply).await
+        self.result(pending, reply).await
     }
 
     /// A statement that changes the connection alone. Where its effect ends with the transaction that it makes up by itself, it is not
     /// kept.
-    async fn run_kept(&mut self, order: &Order<'_>, keep: bool) -> Result<Told, EngineError> {
-        let sent = order.sent();
-        let (mut answer, cut) = self.say(&[Ask::plain(SAVE), self.ask(order, &sent, true)], Watch::Time).await?;
+    async fn run_kept(&mut self, pending: &PendingStatement<'_>, keep: bool) -> Result<StatementOutcome, EngineError> {
+        let sent = pending.sent();
+        let (mut answer, cut) = self
+            .run_batch(&[BatchStatement::plain(SAVE), self.batch_statement(pending, &sent, true)], Watch::Time)
+            .await?;
         if let Some(error) = answer.error {
             self.undo();
-            return Ok(Err(self.error(order, &sent, &error, answer.replies.len() == 1, cut)));
+            return Ok(Err(self.error(pending, &sent, &error, answer.replies.len() == 1, cut)));
         }
         if keep {
             self.pending.push(RELEASE.to_owned());
@@ -135,85 +141,95 @@ impl Session {
             self.undo();
         }
         let reply = answer.replies.swap_remove(1);
-        self.result(order, reply).await
+        self.result(pending, reply).await
     }
 
     /// In a block. What a released savepoint changed about constraints is not put back when an outer one is returned to, so the one
     /// before this stands.
-    async fn set_constraints(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
+    async fn set_constraints(&mut self, pending: &PendingStatement<'_>) -> Result<StatementOutcome, EngineError> {
         let before = self.point();
-        let sent = order.sent();
-        let (mut answer, cut) = self.say(&[self.ask(order, &sent, true)], Watch::Time).await?;
+        let sent = pending.sent();
+        let (mut answer, cut) = self.run_batch(&[self.batch_statement(pending, &sent, true)], Watch::Time).await?;
         match (answer.error, answer.replies.pop()) {
-            (None, Some(reply)) => self.result(order, reply).await,
+            (None, Some(reply)) => self.result(pending, reply).await,
             (error, _) => {
                 self.go_back(before);
-                Ok(Err(self.error(order, &sent, &error.unwrap_or_default(), true, cut)))
+                Ok(Err(self.error(pending, &sent, &error.unwrap_or_default(), true, cut)))
             }
         }
     }
 
-    async fn set(&mut self, order: &Order<'_>, name: &str, local: bool) -> Result<Told, EngineError> {
-        let Some(block) = &self.transaction.block else { return self.run_kept(order, !local).await };
+    async fn set(
+        &mut self,
+        pending: &PendingStatement<'_>,
+        name: &str,
+        local: bool,
+    ) -> Result<StatementOutcome, EngineError> {
+        let Some(block) = &self.transaction.block else { return self.run_kept(pending, !local).await };
         let known = block.local.iter().any(|(known, _)| known == name);
         let before = if local && !known {
-            let answer = self.tell(&[&format!("SELECT pg_catalog.current_setting('{name}')")]).await?;
+            let answer = self.run_simple(&[&format!("SELECT pg_catalog.current_setting('{name}')")]).await?;
             answer.replies.into_iter().next().and_then(|reply| reply.rows.into_iter().next()?.into_iter().next()?)
         } else {
             None
         };
-        let told = self.run_kept(order, true).await?;
-        if let (Ok(_), Some(block)) = (&told, &mut self.transaction.block) {
+        let outcome = self.run_kept(pending, true).await?;
+        if let (Ok(_), Some(block)) = (&outcome, &mut self.transaction.block) {
             if let Some(before) = before {
                 block.local.push((name.to_owned(), before));
             } else if !local {
                 block.local.retain(|(known, _)| known != name);
             }
         }
-        Ok(told)
+        Ok(outcome)
     }
 
     /// A statement that manages its own transactions: the outer one is committed before it. In a block it fails in the server's words.
-    async fn run_outside(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
+    async fn run_outside(&mut self, pending: &PendingStatement<'_>) -> Result<StatementOutcome, EngineError> {
         if self.transaction.block.is_some() {
-            return self.run_kept(order, true).await;
+            return self.run_kept(pending, true).await;
         }
         self.pending.push("COMMIT".to_owned());
         self.standing.clear();
-        self.tell(&[]).await?;
+        self.run_simple(&[]).await?;
         self.stale = true;
-        let sent = order.sent();
-        let (mut answer, cut) = self.say(&[self.ask(order, &sent, true)], Watch::Size).await?;
+        let sent = pending.sent();
+        let (mut answer, cut) = self.run_batch(&[self.batch_statement(pending, &sent, true)], Watch::Size).await?;
         self.pending.push("BEGIN".to_owned());
         match (answer.error, answer.replies.pop()) {
-            (None, Some(reply)) => self.result(order, reply).await,
-            (error, _) => Ok(Err(self.error(order, &sent, &error.unwrap_or_default(), true, cut))),
+            (None, Some(reply)) => self.result(pending, reply).await,
+            (error, _) => Ok(Err(self.error(pending, &sent, &error.unwrap_or_default(), true, cut))),
         }
     }
 
-    /// What the server says in a block that failed: it is made to fail once more, and asked.
-    async fn refuse_in_failed_block(&mut self, order: &Order<'_>) -> Result<Told, EngineError> {
-        let nonsense = Ask { parse_only: true, ..Ask::plain(NONSENSE) };
-        self.say(&[Ask::plain(SAVE), nonsense], Watch::Time).await?;
-        let sent = order.sent();
-        let (answer, cut) = self.say(&[self.ask(order, &sent, true)], Watch::Time).await?;
+    /// Refuses statements in a failed transaction block, as the server does: it is made to fail once more, and asked.
+    async fn refuse_in_failed_block(
+        &mut self,
+        pending: &PendingStatement<'_>,
+    ) -> Result<StatementOutcome, EngineError> {
+        let nonsense = BatchStatement { parse_only: true, ..BatchStatement::plain(NONSENSE) };
+        self.run_batch(&[BatchStatement::plain(SAVE), nonsense], Watch::Time).await?;
+        let sent = pending.sent();
+        let (answer, cut) = self.run_batch(&[self.batch_statement(pending, &sent, true)], Watch::Time).await?;
         self.undo();
         let error = answer.error.unwrap_or_default();
-        Ok(Err(self.error(order, &sent, &error, true, cut)))
+        Ok(Err(self.error(pending, &sent, &error, true, cut)))
     }
 
-    /// What begins, ends and divides blocks.
-    async fn transact(&mut self, order: &Order<'_>, verb: &Verb) -> Result<Told, EngineError> {
-        let sent = order.sent();
-        let understood = Ask { parse_only: true, ..Ask::plain(&sent.sql) };
-        let (answer, cut) = self.say(&[Ask::plain(SAVE), understood, Ask::plain(RELEASE)], Watch::Time).await?;
+    /// Begins, ends and divides transaction blocks.
+    async fn transact(&mut self, pending: &PendingStatement<'_>, verb: &Verb) -> Result<StatementOutcome, EngineError> {
+        let sent = pending.sent();
+        let understood = BatchStatement { parse_only: true, ..BatchStatement::plain(&sent.sql) };
+        let (answer, cut) = self
+            .run_batch(&[BatchStatement::plain(SAVE), understood, BatchStatement::plain(RELEASE)], Watch::Time)
+            .await?;
         if let Some(error) = answer.error {
             self.undo();
-            return Ok(Err(self.error(order, &sent, &error, true, cut)));
+            return Ok(Err(self.error(pending, &sent, &error, true, cut)));
         }
         let command = match verb {
-            Verb::Commit { chain } => return self.end(order, true, *chain).await,
-            Verb::Rollback { chain } => return self.end(order, false, *chain).await,
+            Verb::Commit { chain } => return self.end(pending, true, *chain).await,
+            Verb::Rollback { chain } => return self.end(pending, false, *chain).await,
             Verb::RollbackTo(name) => {
                 let Some(block) = &mut self.transaction.block else {
                     return Ok(Err(no_block("ROLLBACK TO SAVEPOINT")));
@@ -223,11 +239,11 @@ impl Session {
                 self.stale = self.stale || self.opening.access > Access::Read;
                 "ROLLBACK"
             }
-            _ if self.transaction.failed() => return self.refuse_in_failed_block(order).await,
+            _ if self.transaction.failed() => return self.refuse_in_failed_block(pending).await,
             Verb::Begin { start, modes } => {
                 if self.transaction.block.is_none() {
                     let beginning = self.point();
-                    let block = Block::new(beginning, order.now_ms, modes.read_only.unwrap_or(false));
+                    let block = Block::new(beginning, pending.now_ms, modes.read_only.unwrap_or(false));
                     self.transaction.block = Some(block);
                 }
                 if *start { "START TRANSACTION" } else { "BEGIN" }
@@ -267,7 +283,12 @@ impl Session {
     }
 
     /// The end of a block, by COMMIT or ROLLBACK.
-    async fn end(&mut self, order: &Order<'_>, commit: bool, chain: bool) -> Result<Told, EngineError> {
+    async fn end(
+        &mut self,
+        pending: &PendingStatement<'_>,
+        commit: bool,
+        chain: bool,
+    ) -> Result<StatementOutcome, EngineError> {
         let name = if commit { "COMMIT" } else { "ROLLBACK" };
         let Some(block) = self.transaction.block.take() else {
             return Ok(if chain { Err(no_block(&format!("{name} AND CHAIN"))) } else { Ok(done(name)) });
@@ -275,16 +296,17 @@ impl Session {
         let kept = commit && !block.failed;
         if kept {
             self.refresh().await?;
-            let (check, defer) = (self.beyond.check(), self.beyond.defer());
+            let (check, defer) = (self.non_transactional.check(), self.non_transactional.defer());
             if check.is_some() {
                 self.point();
             }
-            let asks: Vec<Ask<'_>> = check.iter().chain(&defer).map(|sql| Ask::plain(sql)).collect();
-            let (answer, cut) = self.say(&asks, Watch::Time).await?;
+            let batch: Vec<BatchStatement<'_>> =
+                check.iter().chain(&defer).map(|sql| BatchStatement::plain(sql)).collect();
+            let (answer, cut) = self.run_batch(&batch, Watch::Time).await?;
             if let Some(error) = answer.error {
                 self.go_back(block.beginning);
                 self.stale = self.stale || self.opening.access > Access::Read;
-                return Ok(Err(self.error(order, &order.sent(), &error, false, cut)));
+                return Ok(Err(self.error(pending, &pending.sent(), &error, false, cut)));
             }
             for (name, value) in &block.local {
                 // A search path is a list of names, the others are single values.
@@ -297,29 +319,34 @@ impl Session {
         }
         if chain {
             let beginning = self.point();
-            self.transaction.block = Some(Block::new(beginning, order.now_ms, block.read_only));
+            self.transaction.block = Some(Block::new(beginning, pending.now_ms, block.read_only));
         }
         Ok(Ok(done(if kept { "COMMIT" } else { "ROLLBACK" })))
     }
 
-    fn ask<'a>(&self, order: &Order<'a>, sent: &'a Rewritten, to_end: bool) -> Ask<'a> {
-        let bounds = Bounds { rows_max: self.opening.limits.rows_max, bytes_max: order.bytes_left, to_end };
-        Ask { sql: &sent.sql, parameters: order.parameters, bounds, parse_only: false }
+    fn batch_statement<'a>(
+        &self,
+        pending: &PendingStatement<'a>,
+        sent: &'a Rewritten,
+        to_end: bool,
+    ) -> BatchStatement<'a> {
+        let bounds = Bounds { rows_max: self.opening.limits.rows_max, bytes_max: pending.bytes_left, to_end };
+        BatchStatement { sql: &sent.sql, parameters: pending.parameters, bounds, parse_only: false }
     }
 
     async fn measure_overflow(&mut self) -> Result<(), EngineError> {
-        let answer = self.tell(&[SIZE]).await?;
+        let answer = self.run_simple(&[SIZE]).await?;
         self.overflow(answer.replies.first().map_or(0, size));
         Ok(())
     }
 
-    fn too_large(&self, order: &Order<'_>) -> SqlError {
+    fn too_large(&self, pending: &PendingStatement<'_>) -> SqlError {
         let bytes = self.opening.limits.growth_max;
         SqlError {
             code: "53100".to_owned(),
             message: format!("the database would grow by more than {bytes} bytes, and may not"),
-            position: Some(order.statement.start_chars),
-            cut: Some(Cut::Growth),
+            position: Some(pending.statement.start_chars),
+            cut: Some(CutReason::Growth),
             ..SqlError::default()
         }
     }
@@ -327,29 +354,32 @@ impl Session {
     /// An error in the server's words, at its place in the step's SQL.
     pub(super) fn error(
         &self,
-        order: &Order<'_>,
+        pending: &PendingStatement<'_>,
         sent: &Rewritten,
         error: &ServerError,
         placed: bool,
-        cut: Option<Cut>,
+        cut: Option<CutReason>,
     ) -> SqlError {
-        if cut == Some(Cut::Growth) {
-            return self.too_large(order);
+        if cut == Some(CutReason::Growth) {
+            return self.too_large(pending);
         }
-        let place = error.position.filter(|_| placed).map(|place| sent.original(place.saturating_sub(1)));
-        SqlError { position: place.map(|place| place + order.statement.start_chars), ..self.words(error, cut) }
+        let position = error.position.filter(|_| placed).map(|position| sent.original(position.saturating_sub(1)));
+        SqlError {
+            position: position.map(|position| position + pending.statement.start_chars),
+            ..self.words(error, cut)
+        }
     }
 
-    async fn result(&mut self, order: &Order<'_>, reply: Reply) -> Result<Told, EngineError> {
+    async fn result(&mut self, pending: &PendingStatement<'_>, reply: Reply) -> Result<StatementOutcome, EngineError> {
         if reply.huge_row && reply.rows.is_empty() {
             let message =
-                format!("a row of the result is larger than the {} bytes that are given back", order.bytes_left);
-            let position = Some(order.statement.start_chars);
+                format!("a row of the result is larger than the {} bytes that are given back", pending.bytes_left);
+            let position = Some(pending.statement.start_chars);
             return Ok(Err(SqlError {
                 code: "54000".to_owned(),
                 message,
                 position,
-                cut: Some(Cut::Size),
+                cut: Some(CutReason::Size),
                 ..SqlError::default()
             }));
         }
@@ -357,12 +387,12 @@ impl Session {
         let unknown: Vec<String> = unknown.map(|oid| oid.to_string()).collect();
         if !unknown.is_empty() {
             let names = format!("SELECT oid, typname FROM pg_catalog.pg_type WHERE oid IN ({})", unknown.join(", "));
-            let answer = self.tell(&[&names]).await?;
+            let answer = self.run_simple(&[&names]).await?;
             self.types.learn(answer.replies.into_iter().next().map(|reply| reply.rows).unwrap_or_default());
         }
         let oids: Vec<u32> = reply.fields.iter().map(|field| field.type_oid).collect();
         let row = |row: Vec<Option<String>>| -> Vec<Value> {
-            let shown = row.into_iter().map(|text| text.map(|text| self.stand_ins.put(text)));
+            let shown = row.into_iter().map(|text| text.map(|text| self.aliases.put(text)));
             shown.zip(&oids).map(|(text, oid)| value(*oid, text)).collect()
         };
         let rows: Vec<Vec<Value>> = reply.rows.into_iter().map(row).collect();
@@ -380,7 +410,7 @@ impl Session {
     }
 }
 
-impl Order<'_> {
+impl PendingStatement<'_> {
     /// The statement as it is sent.
     pub(super) fn sent(&self) -> Rewritten {
         rewrite_with(self.statement.text, &self.statement.tokens, self.literals)

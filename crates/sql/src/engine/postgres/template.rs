@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use super::beyond::{self, Beyond};
 use super::clock::{self, NOW_SETTING, SCHEMA};
 use super::hardening::harden;
-use super::server::{Lane, Server, literal, lost};
-use super::wire::{Ask, Wire, WireError};
+use super::non_transactional::{self, NonTransactionalState};
+use super::server::{Purpose, Server, literal, lost};
+use super::wire::{BatchStatement, Wire, WireError};
 use crate::engine::EngineError;
 use crate::script::quoted;
 use crate::script::{Statement, split};
 use crate::source::{Content, Source};
 use crate::value::Dialect;
 
-/// How long one statement of a script may take.
+/// Time that one statement of a script may take.
 const STATEMENT_MAX: Duration = Duration::from_secs(120);
-/// What scripts and plans take for now: 2025-01-01. Whatever day they are made on, it is the same.
+/// The time that scripts and plans see as now: 2025-01-01. Whatever day they are made on, it is the same.
 pub(super) const NOW_MS: i64 = 1_735_689_600_000;
 /// Statements that are sent in one round trip.
 const BATCH: usize = 64;
@@ -27,8 +27,8 @@ pub(super) struct Template {
     pub(super) name: String,
     /// Bytes on disk.
     pub(super) size: u64,
-    /// What savepoints do not cover.
-    pub(super) beyond: Beyond,
+    /// State beyond savepoints.
+    pub(super) non_transactional: NonTransactionalState,
 }
 
 /// Group roles, one for each [`crate::engine::Access`]; every session's role is a member of one.
@@ -37,20 +37,20 @@ pub(super) const GROUPS: [&str; 3] = ["read", "write", "define"];
 /// Makes what all templates begin with: group roles, and a database with our schema from which everything dangerous is taken.
 pub(super) async fn make_base(server: &Server) -> Result<(), EngineError> {
     for group in GROUPS {
-        server.run(Lane::Make, &[&format!("CREATE ROLE {} NOLOGIN", quoted(&server.name(group)))]).await?;
+        server.run(Purpose::Make, &[&format!("CREATE ROLE {} NOLOGIN", quoted(&server.name(group)))]).await?;
     }
     if !server.superuser {
         // Objects are handed over to a role only by its members.
         let define = quoted(&server.name("define"));
-        server.run(Lane::Make, &[&format!("GRANT {define} TO CURRENT_USER")]).await?;
+        server.run(Purpose::Make, &[&format!("GRANT {define} TO CURRENT_USER")]).await?;
     }
     let base = server.name("base");
     let create =
         format!("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'", quoted(&base));
-    server.run(Lane::Make, &[&create, &format!("REVOKE ALL ON DATABASE {} FROM PUBLIC", quoted(&base))]).await?;
+    server.run(Purpose::Make, &[&create, &format!("REVOKE ALL ON DATABASE {} FROM PUBLIC", quoted(&base))]).await?;
     let mut wire = server.enter(&base).await.map_err(lost)?;
     wire.run(SCHEMA).await.map_err(lost)?;
-    wire.run(beyond::FUNCTIONS).await.map_err(lost)?;
+    wire.run(non_transactional::FUNCTIONS).await.map_err(lost)?;
     wire.run(&["REVOKE CREATE ON SCHEMA public FROM PUBLIC"]).await.map_err(lost)?;
     if server.superuser {
         harden(&mut wire).await.map_err(lost)?;
@@ -78,25 +78,25 @@ pub(super) async fn make(server: &Server, source: &Source) -> Result<Template, E
 
 /// Removes a template or a database of a session.
 pub(super) async fn remove(server: &Server, name: &str) -> Result<(), EngineError> {
-    server.run(Lane::Drop, &[&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(name))]).await
+    server.run(Purpose::Drop, &[&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(name))]).await
 }
 
 /// Removes a role that owns nothing any more.
 pub(super) async fn remove_role(server: &Server, name: &str) -> Result<(), EngineError> {
-    server.run(Lane::Drop, &[&format!("DROP ROLE IF EXISTS {}", quoted(name))]).await
+    server.run(Purpose::Drop, &[&format!("DROP ROLE IF EXISTS {}", quoted(name))]).await
 }
 
 /// The script runs as a role that can do nothing outside of the new database; everything is handed over to `define` afterwards.
 async fn fill(server: &Server, name: &str, maker: &str, script: &str) -> Result<Template, EngineError> {
     let (database, role) = (quoted(name), quoted(maker));
     let password = server.password();
-    server.run(Lane::Make, &[&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)")]).await?;
-    server.run(Lane::Make, &[&format!("CREATE ROLE {role} LOGIN PASSWORD {}", literal(&password))]).await?;
+    server.run(Purpose::Make, &[&format!("DROP DATABASE IF EXISTS {database} WITH (FORCE)")]).await?;
+    server.run(Purpose::Make, &[&format!("CREATE ROLE {role} LOGIN PASSWORD {}", literal(&password))]).await?;
     let create = format!("CREATE DATABASE {database} TEMPLATE {}", quoted(&server.name("base")));
     let grant = format!("GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {database} TO {role}");
-    server.run(Lane::Make, &[&create, &format!("REVOKE ALL ON DATABASE {database} FROM PUBLIC"), &grant]).await?;
+    server.run(Purpose::Make, &[&create, &format!("REVOKE ALL ON DATABASE {database} FROM PUBLIC"), &grant]).await?;
     if !server.superuser {
-        server.run(Lane::Make, &[&format!("GRANT {role} TO CURRENT_USER")]).await?;
+        server.run(Purpose::Make, &[&format!("GRANT {role} TO CURRENT_USER")]).await?;
     }
     let mut admin = server.enter(name).await.map_err(lost)?;
     admin.run(&[&format!("GRANT USAGE, CREATE ON SCHEMA public TO {role}")]).await.map_err(lost)?;
@@ -110,7 +110,7 @@ async fn fill(server: &Server, name: &str, maker: &str, script: &str) -> Result<
     hand_over(server, &mut admin, maker).await.map_err(lost)?;
     let template = measure(&mut admin, name).await.map_err(lost)?;
     drop(admin);
-    server.run(Lane::Make, &[&format!("ALTER DATABASE {database} ALLOW_CONNECTIONS false")]).await?;
+    server.run(Purpose::Make, &[&format!("ALTER DATABASE {database} ALLOW_CONNECTIONS false")]).await?;
     Ok(template)
 }
 
@@ -129,8 +129,8 @@ async fn run_script(wire: &mut Wire, script: &str) -> Result<(), EngineError> {
         while end < sent.len() && end - next < BATCH && !alone(next) && !alone(end) {
             end += 1;
         }
-        let asks: Vec<Ask<'_>> = sent[next..end].iter().map(|sql| Ask::plain(sql)).collect();
-        let answer = wire.batch(&asks).await.map_err(|error| EngineError::Source(error.to_string()))?;
+        let batch: Vec<BatchStatement<'_>> = sent[next..end].iter().map(|sql| BatchStatement::plain(sql)).collect();
+        let answer = wire.batch(&batch).await.map_err(|error| EngineError::Source(error.to_string()))?;
         if let Some(error) = answer.error {
             let failed = &statements[next + answer.replies.len()];
             let shown: String = failed.text.chars().take(200).collect();
@@ -171,8 +171,8 @@ async fn hand_over(server: &Server, admin: &mut Wire, maker: &str) -> Result<(),
 async fn measure(admin: &mut Wire, name: &str) -> Result<Template, WireError> {
     let size = admin.rows("SELECT pg_catalog.pg_database_size(pg_catalog.current_database())").await?;
     let size = size.first().and_then(|row| row.first()?.as_deref()?.parse().ok()).unwrap_or(0);
-    let mut beyond = Beyond::default();
-    beyond.read(admin.rows(beyond::SORTS).await?);
-    beyond.learn(admin.rows(beyond::SEQUENCES).await?);
-    Ok(Template { name: name.to_owned(), size, beyond })
+    let mut non_transactional = NonTransactionalState::default();
+    non_transactional.read(admin.rows(non_transactional::SORTS).await?);
+    non_transactional.learn(admin.rows(non_transactional::SEQUENCES).await?);
+    Ok(Template { name: name.to_owned(), size, non_transactional })
 }

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use super::place::Place;
-use super::server::{Lane, Server, literal, lost};
-use super::wire::{Answer, Ask, Interrupter};
-use crate::engine::{Cut, EngineError, Limits};
+use super::server::{Purpose, Server, literal, lost};
+use super::slot::Slot;
+use super::wire::{Answer, BatchStatement, CancelHandle};
+use crate::engine::{CutReason, EngineError, Limits};
 
-/// How much longer than its time a statement goes on before we ask for its end: the server has a timer itself.
+/// Time beyond its limit after which we ask for a statement's end: the server has a timer itself.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long the server may take to end it before it ends the connection.
+/// Time that the server may take to end it before it ends the connection.
 const END_MAX: Duration = Duration::from_secs(10);
-/// How often the database's size is looked at.
+/// Interval at which the database's size is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What is looked after.
+/// Watched statement and database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Watch {
     /// The time that it takes.
@@ -25,14 +25,14 @@ pub(super) enum Watch {
 
 /// Runs a batch in a session's place. With it comes which limit ended it, if it was we who did.
 pub(super) async fn watched(
-    place: &mut Place,
-    asks: &[Ask<'_>],
+    slot: &mut Slot,
+    batch: &[BatchStatement<'_>],
     watch: Watch,
     limits: &Limits,
     size_max: u64,
-) -> Result<(Answer, Option<Cut>), EngineError> {
-    let (server, database, interrupter) = (place.server(), place.name.clone(), place.wire.interrupter());
-    let batch = place.wire.batch(asks);
+) -> Result<(Answer, Option<CutReason>), EngineError> {
+    let (server, database, cancel_handle) = (slot.server(), slot.name.clone(), slot.wire.cancel_handle());
+    let batch = slot.wire.batch(batch);
     tokio::pin!(batch);
     let cut = tokio::select! {
         answer = &mut batch => return answer.map(|answer| (answer, None)).map_err(lost),
@@ -40,7 +40,7 @@ pub(super) async fn watched(
     };
     tracing::debug!(?cut, database, "a statement is ended from outside");
     let ended = tokio::time::timeout(END_MAX, async {
-        interrupt(&interrupter).await;
+        interrupt(&cancel_handle).await;
         batch.await
     });
     match ended.await {
@@ -48,8 +48,8 @@ pub(super) async fn watched(
         // It went too far, whatever became of the connection: it is not to be run again.
         Ok(Err(error)) => Err(EngineError::Midway(format!("PostgreSQL: {error}"))),
         Err(_) => {
-            let terminate = format!("SELECT pg_catalog.pg_terminate_backend({})", interrupter.process());
-            if let Err(error) = server.rows(Lane::Watch, &terminate).await {
+            let terminate = format!("SELECT pg_catalog.pg_terminate_backend({})", cancel_handle.process());
+            if let Err(error) = server.rows(Purpose::Watch, &terminate).await {
                 tracing::info!(%error, database, "a connection cannot be closed");
             }
             Err(EngineError::Midway(
@@ -60,26 +60,26 @@ pub(super) async fn watched(
 }
 
 /// Comes back when the statement is to be ended.
-async fn look(server: &Server, database: &str, watch: Watch, limits: &Limits, size_max: u64) -> Cut {
+async fn look(server: &Server, database: &str, watch: Watch, limits: &Limits, size_max: u64) -> CutReason {
     let end = tokio::time::Instant::now() + Duration::from_millis(limits.statement_ms) + GRACE;
     let size = format!("SELECT pg_catalog.pg_database_size({})", literal(database));
     loop {
         let next = tokio::time::Instant::now() + LOOK_EVERY;
         if watch == Watch::Time || next > end {
             tokio::time::sleep_until(end).await;
-            return Cut::Time;
+            return CutReason::Time;
         }
         tokio::time::sleep_until(next).await;
-        let rows = server.rows(Lane::Watch, &size).await.unwrap_or_default();
+        let rows = server.rows(Purpose::Watch, &size).await.unwrap_or_default();
         let bytes = rows.first().and_then(|row| row.first()?.as_deref()?.parse::<u64>().ok()).unwrap_or(0);
         if bytes > size_max {
-            return Cut::Growth;
+            return CutReason::Growth;
         }
     }
 }
 
-async fn interrupt(interrupter: &Interrupter) {
-    if let Err(error) = interrupter.interrupt().await {
+async fn interrupt(cancel_handle: &CancelHandle) {
+    if let Err(error) = cancel_handle.interrupt().await {
         tracing::debug!(%error, "a statement cannot be interrupted");
     }
 }

@@ -1,8 +1,8 @@
-//! Between what a worker says and what engines say.
+//! Conversion between the types of a worker and those of engines.
 
 use palestra_sqlite_worker::wire;
 
-use crate::engine::{Access, Cut, Limits, Ran, SqlError, StatementResult, error_text};
+use crate::engine::{Access, CutReason, Limits, SqlError, StatementResult, StepResult, error_text};
 use crate::value::{Column, Value};
 
 pub(super) const fn access(access: Access) -> wire::Access {
@@ -47,9 +47,9 @@ fn decimal(digits: &str) -> wire::Value {
     }
 }
 
-/// What came of `sql`.
-pub(super) fn ran(ran: wire::Ran, sql: &str) -> Ran {
-    Ran {
+/// Outcome of `sql`.
+pub(super) fn ran(ran: wire::StepResult, sql: &str) -> StepResult {
+    StepResult {
         results: ran.results.into_iter().map(result).collect(),
         error: ran.error.map(|error| sql_error(error, sql)),
         pure: ran.pure,
@@ -95,13 +95,13 @@ pub(super) fn sql_error(error: wire::SqlError, sql: &str) -> SqlError {
     }
 }
 
-const fn cut(cut: wire::Cut) -> Cut {
+const fn cut(cut: wire::CutReason) -> CutReason {
     match cut {
-        wire::Cut::Refused => Cut::Refused,
-        wire::Cut::Time => Cut::Time,
-        wire::Cut::Size => Cut::Size,
-        wire::Cut::Memory => Cut::Memory,
-        wire::Cut::Growth => Cut::Growth,
+        wire::CutReason::Refused => CutReason::Refused,
+        wire::CutReason::Time => CutReason::Time,
+        wire::CutReason::Size => CutReason::Size,
+        wire::CutReason::Memory => CutReason::Memory,
+        wire::CutReason::Growth => CutReason::Growth,
     }
 }
 

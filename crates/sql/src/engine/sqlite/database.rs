@@ -8,18 +8,20 @@ use async_trait::async_trait;
 use palestra_sqlite_worker::wire::{Answer, Ask};
 use tokio::runtime::Handle;
 
-use super::places::Place;
-use super::process::Gone;
+use super::capacity::Permit;
+use super::process::WorkerLost;
 use super::schema::{Answers, Objects, Rows};
 use super::worker::Worker;
 use super::{Host, convert, plan, schema};
-use crate::engine::{Cut, Database, EngineError, Opening, Particular, Plan, Ran, Schema, SqlError, Step};
+use crate::engine::{
+    CutReason, Database, EngineError, Opening, Plan, Schema, SchemaDetail, SqlError, Step, StepResult,
+};
 use crate::script::split;
 use crate::value::{Dialect, Value};
 
-/// How many times its time a statement may take where the machine is busy with others, as the worker measures it.
+/// Factor by which a statement may exceed its time where the machine is busy with others, as the worker measures it.
 const BUSY: u64 = 4;
-/// How many times a statement's time a step may take, however many statements it has, as the worker measures it.
+/// Time limit of a step in times of a statement's limit, however many statements it has, as the worker measures it.
 const STEP: u64 = 10;
 /// Bytes of a schema, in all that is asked about it.
 const SCHEMA_BYTES_MAX: u64 = 16 << 20;
@@ -28,7 +30,7 @@ const SCHEMA_BYTES_MAX: u64 = 16 << 20;
 pub(super) struct SqliteDatabase {
     host: Arc<Host>,
     worker: Arc<Worker>,
-    place: Option<Place>,
+    permit: Option<Permit>,
     session: u64,
     opening: Opening,
     /// Set while a request is under way. Where it is found set, its answer never came, or who asked went away before: nobody knows
@@ -38,8 +40,8 @@ pub(super) struct SqliteDatabase {
 }
 
 impl SqliteDatabase {
-    pub(super) fn new(host: Arc<Host>, worker: Arc<Worker>, place: Place, session: u64, opening: Opening) -> Self {
-        Self { host, worker, place: Some(place), session, opening, midway: false, runtime: Handle::current() }
+    pub(super) fn new(host: Arc<Host>, worker: Arc<Worker>, permit: Permit, session: u64, opening: Opening) -> Self {
+        Self { host, worker, permit: Some(permit), session, opening, midway: false, runtime: Handle::current() }
     }
 
     /// Opens the session on a template.
@@ -60,13 +62,13 @@ impl SqliteDatabase {
     }
 
     /// One request. Inside, the error of a request that no frame can hold.
-    async fn exchange(&self, ask: Ask, time: Duration) -> Result<Result<Answer, SqlError>, Gone> {
+    async fn exchange(&self, ask: Ask, time: Duration) -> Result<Result<Answer, SqlError>, WorkerLost> {
         match self.worker.process.frame(ask) {
             Ok(frame) => self.worker.process.exchange(frame, time).await.map(Ok),
             Err(_) => Ok(Err(SqlError {
                 code: "SQLITE_TOOBIG".to_owned(),
                 message: "string or blob too big".to_owned(),
-                cut: Some(Cut::Size),
+                cut: Some(CutReason::Size),
                 ..SqlError::default()
             })),
         }
@@ -157,14 +159,14 @@ impl SqliteDatabase {
     }
 }
 
-/// What it means for a session that its request has no answer.
-fn lost(gone: Gone) -> EngineError {
-    if gone.midway { EngineError::Midway(gone.why) } else { gone.into() }
+/// Error of a session whose request has no answer.
+fn lost(lost: WorkerLost) -> EngineError {
+    if lost.midway { EngineError::Midway(lost.why) } else { lost.into() }
 }
 
 #[async_trait]
 impl Database for SqliteDatabase {
-    async fn run(&mut self, step: &Step<'_>) -> Result<Ran, EngineError> {
+    async fn run(&mut self, step: &Step<'_>) -> Result<StepResult, EngineError> {
         let ask = Ask::Run {
             session: self.session,
             seq: step.seq,
@@ -175,7 +177,7 @@ impl Database for SqliteDatabase {
         let statements = step.sql.matches(';').count() + 1;
         match self.ask(ask, self.time(statements)).await? {
             Ok(Answer::Ran(ran)) => Ok(convert::ran(ran, step.sql)),
-            Err(error) => Ok(Ran { error: Some(error), pure: true, ..Ran::default() }),
+            Err(error) => Ok(StepResult { error: Some(error), pure: true, ..StepResult::default() }),
             other => Err(self.confused(other)),
         }
     }
@@ -188,11 +190,11 @@ impl Database for SqliteDatabase {
     }
 
     async fn fork(&mut self) -> Result<Option<Box<dyn Database>>, EngineError> {
-        let Some(place) = &self.place else { return Ok(None) };
-        let place = self.host.place_beside(place)?;
+        let Some(permit) = &self.permit else { return Ok(None) };
+        let permit = self.host.place_beside(permit)?;
         let copy = self.host.name_session();
         // Made before the worker is asked, so that the copy ends also where nobody waits for it any more.
-        let database = Self::new(Arc::clone(&self.host), Arc::clone(&self.worker), place, copy, self.opening);
+        let database = Self::new(Arc::clone(&self.host), Arc::clone(&self.worker), permit, copy, self.opening);
         match self.ask(Ask::Fork { session: self.session, copy }, self.patience()).await? {
             Ok(Answer::Rewound(true)) => Ok(Some(Box::new(database))),
             Ok(Answer::Rewound(false)) => Ok(None),
@@ -207,7 +209,7 @@ impl Database for SqliteDatabase {
             return Ok(Err(SqlError {
                 code: "SQLITE_AUTH".to_owned(),
                 message: format!("one statement can be explained, and there are {statements}"),
-                cut: Some(Cut::Refused),
+                cut: Some(CutReason::Refused),
                 ..SqlError::default()
             }));
         }
@@ -231,14 +233,14 @@ impl Database for SqliteDatabase {
         Ok(objects.describe(answers))
     }
 
-    async fn particulars(&mut self) -> Result<BTreeSet<Particular>, EngineError> {
+    async fn schema_details(&mut self) -> Result<BTreeSet<SchemaDetail>, EngineError> {
         let mut left = SCHEMA_BYTES_MAX;
         let listed = self.look_at_all(schema::OBJECTS.to_owned(), &mut left).await?.next();
         let objects = Objects::read(&listed.unwrap_or_default());
         let answers = self.ask_about(&objects, &mut left).await?;
-        let mut particulars = objects.particulars(&answers);
-        particulars.extend(schema::numbers(self.look_at_all(schema::NUMBERS.to_owned(), &mut left).await?));
-        Ok(particulars)
+        let mut schema_details = objects.schema_details(&answers);
+        schema_details.extend(schema::numbers(self.look_at_all(schema::NUMBERS.to_owned(), &mut left).await?));
+        Ok(schema_details)
     }
 
     async fn close(self: Box<Self>) {}
@@ -246,18 +248,18 @@ impl Database for SqliteDatabase {
 
 impl Drop for SqliteDatabase {
     fn drop(&mut self) {
-        let (worker, place, session) = (Arc::clone(&self.worker), self.place.take(), self.session);
+        let (worker, permit, session) = (Arc::clone(&self.worker), self.permit.take(), self.session);
         let (midway, patience) = (self.midway, self.patience());
         self.host.tasks.spawn_on(
             async move {
                 if midway {
-                    worker.process.tell(Ask::Interrupt { session });
+                    worker.process.notify(Ask::Interrupt { session });
                 }
                 if let Ok(frame) = worker.process.frame(Ask::Close { session }) {
                     // Where it is not answered its worker is gone, and the session with it.
                     let _ = worker.process.exchange(frame, patience).await;
                 }
-                drop(place);
+                drop(permit);
             },
             &self.runtime,
         );

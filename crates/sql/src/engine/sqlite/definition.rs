@@ -1,8 +1,8 @@
-//! What SQLite keeps of a definition in no other form than the statement that was written.
+//! Facts that SQLite keeps only in the text of a definition.
 
 use std::collections::BTreeMap;
 
-use crate::engine::ParticularSort;
+use crate::engine::SchemaDetailKind;
 use crate::script::{self, Sort, Token, lex};
 use crate::value::Dialect;
 
@@ -20,7 +20,7 @@ pub(super) struct IndexParts {
     pub(super) condition: Option<String>,
 }
 
-/// What a CREATE INDEX is made of.
+/// Parts of a CREATE INDEX.
 pub(super) fn index_parts(sql: &str) -> IndexParts {
     let tokens = tokens(sql);
     let Some(open) = tokens.iter().position(|token| is_symbol(sql, *token, "(")) else { return IndexParts::default() };
@@ -30,11 +30,11 @@ pub(super) fn index_parts(sql: &str) -> IndexParts {
     IndexParts { columns: split_at_commas(sql, inner).map(|term| expression_of_term(sql, term)).collect(), condition }
 }
 
-/// What a CREATE TABLE says that SQLite tells nowhere else: collations, what happens on conflicts, references that wait for the end of
-/// a transaction, how rows are kept and numbered.
-pub(super) fn options(sql: &str) -> Vec<(ParticularSort, String)> {
+/// Options of a CREATE TABLE that SQLite shows nowhere else: collations, what happens on conflicts, references that wait for the end
+/// of a transaction, how rows are kept and numbered.
+pub(super) fn options(sql: &str) -> Vec<(SchemaDetailKind, String)> {
     let words = tokens(sql);
-    let mut found: BTreeMap<(ParticularSort, String), usize> = BTreeMap::new();
+    let mut found: BTreeMap<(SchemaDetailKind, String), usize> = BTreeMap::new();
     let mut depth = 0_usize;
     for (at, token) in words.iter().enumerate() {
         match token.text(sql) {
@@ -61,12 +61,12 @@ pub(super) fn options(sql: &str) -> Vec<(ParticularSort, String)> {
         } else if depth == 0 && is("VIRTUAL") {
             "is virtual".to_owned()
         } else if is("AUTOINCREMENT") {
-            *found.entry((ParticularSort::Numbered, "numbers its rows".to_owned())).or_default() += 1;
+            *found.entry((SchemaDetailKind::Numbered, "numbers its rows".to_owned())).or_default() += 1;
             continue;
         } else {
             continue;
         };
-        *found.entry((ParticularSort::Other, option)).or_default() += 1;
+        *found.entry((SchemaDetailKind::Other, option)).or_default() += 1;
     }
     found.into_iter().map(|((sort, words), count)| (sort, format!("{words} ({count} times)"))).collect()
 }
@@ -78,14 +78,14 @@ const REFUSING: [&str; 27] = [
     "NOT", "NULL", "IS", "ISNULL", "NOTNULL", "BETWEEN", "IN", "CASE", "THEN", "ELSE", "COALESCE", "IFNULL", "NULLIF",
 ];
 
-/// Whether a CREATE TRIGGER can only refuse, by the row alone that changes: its body is made of SELECT alone, which changes nothing, and
+/// True if a CREATE TRIGGER can only refuse, by the row alone that changes: its body is made of SELECT alone, which changes nothing, and
 /// raises errors and no pretence. What could be read in two ways does not.
 pub(super) fn only_refuses(sql: &str) -> bool {
     let tokens = tokens(sql);
     let is = |at: usize, word: &str| is_word(sql, tokens[at], word);
-    let places = |word: &'static str| (0..tokens.len()).filter(move |at| is(*at, word)).collect::<Vec<_>>();
-    let [begin] = places("BEGIN")[..] else { return false };
-    let Some(on) = places("ON").into_iter().find(|at| *at < begin) else { return false };
+    let positions = |word: &'static str| (0..tokens.len()).filter(move |at| is(*at, word)).collect::<Vec<_>>();
+    let [begin] = positions("BEGIN")[..] else { return false };
+    let Some(on) = positions("ON").into_iter().find(|at| *at < begin) else { return false };
     let ends = tokens.last().is_some_and(|last| is_word(sql, *last, "END"));
     // The table's name stands first.
     let known = |at: usize| match tokens[at].sort {
@@ -131,7 +131,7 @@ fn split_at_commas<'a>(sql: &'a str, tokens: &'a [Token]) -> impl Iterator<Item 
     })
 }
 
-/// What stands between the parenthesis with which the tokens begin and the one that closes it.
+/// Tokens between the parenthesis with which they begin and the one that closes it.
 fn parenthesised<'a>(sql: &str, tokens: &'a [Token]) -> Option<&'a [Token]> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -214,7 +214,7 @@ mod tests {
         assert!(!of("DELETE FROM t; SELECT RAISE(ABORT, 'no');"));
         assert!(!of("SELECT 1;"));
         assert!(of("SELECT CASE WHEN NEW.a < NEW.\"b\" THEN RAISE(ABORT, 'no') END;"));
-        // What it does hangs on other rows, on the time, on chance, or on the number of the row.
+        // What it does depends on other rows, on the time, on chance, or on the number of the row.
         assert!(!of("SELECT RAISE(ABORT, 'no') WHERE EXISTS (SELECT 1 FROM t);"));
         assert!(!of("SELECT RAISE(ABORT, 'no') WHERE CURRENT_DATE > '2026';"));
         assert!(!of("SELECT RAISE(ABORT, 'no') WHERE random() > 0;"));

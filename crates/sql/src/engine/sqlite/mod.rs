@@ -1,9 +1,9 @@
 //! SQLite, in worker processes: a statement that is hostile, or a fault in SQLite itself, never meets the server's memory.
 
+mod capacity;
 mod convert;
 mod database;
 mod definition;
-mod places;
 mod plan;
 mod process;
 mod schema;
@@ -20,14 +20,14 @@ use palestra_sqlite_worker::wire::{Answer, Ask};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use self::capacity::{Capacity, Permit};
 use self::database::SqliteDatabase;
-use self::places::{Place, Places};
 use self::worker::Slot;
 use super::{Database, Engine, EngineError, Opening};
 use crate::source::Source;
 use crate::value::Dialect;
 
-/// How SQLite is run.
+/// Settings of the SQLite engine.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Program, by its full path, and arguments that start a worker. An argument follows that says how many workers there are.
@@ -40,10 +40,10 @@ pub struct Settings {
     pub templates_max: usize,
     /// Bytes of templates that a worker keeps; those just being opened may go beyond it.
     pub template_bytes_max: u64,
-    /// How often a worker may be started within a minute, until it is taken to be broken.
+    /// Number of times that a worker may be started within a minute, until it is taken to be broken.
     pub starts_per_minute_max: usize,
-    /// How long a worker may stay silent beyond the time that what it does may take. Then its session is interrupted; when it stays
-    /// silent as long again, it is killed with all its sessions. Long, since neighbours pay for it.
+    /// Time that a worker may stay silent beyond the time that what it does may take. Then its session is interrupted; when it
+    /// stays silent as long again, it is killed with all its sessions. Long, since neighbours pay for it.
     pub patience: Duration,
     /// Milliseconds that a statement of a template may take.
     pub template_ms: u64,
@@ -73,17 +73,17 @@ pub struct SqliteEngine {
     _end: DropGuard,
 }
 
-/// What the engine and its databases share.
+/// State shared by the engine and its databases.
 struct Host {
     settings: Settings,
     slots: Vec<Slot>,
-    places: Arc<Places>,
+    capacity: Arc<Capacity>,
     sessions: AtomicU64,
     tasks: TaskTracker,
     end: CancellationToken,
 }
 
-/// How much a worker holds.
+/// Resource usage of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerUsage {
     /// Its process.
@@ -105,7 +105,7 @@ impl SqliteEngine {
         let end = CancellationToken::new();
         let workers = settings.workers.max(1);
         let host = Host {
-            places: Places::new(workers, settings.sessions_max),
+            capacity: Capacity::new(workers, settings.sessions_max),
             slots: (0..workers).map(|_| Slot::default()).collect(),
             settings,
             sessions: AtomicU64::new(1),
@@ -122,7 +122,7 @@ impl SqliteEngine {
         self.host.tasks.wait().await;
     }
 
-    /// What the workers that run hold.
+    /// Resource usage of the running workers.
     pub async fn usage(&self) -> Vec<WorkerUsage> {
         let mut all = Vec::new();
         for slot in &self.host.slots {
@@ -171,11 +171,11 @@ impl Engine for SqliteEngine {
 
 impl Host {
     async fn open(self: &Arc<Self>, source: &Source, opening: &Opening) -> Result<Box<dyn Database>, EngineError> {
-        let place = self.places.take()?;
-        let worker = self.slots[place.slot()].worker(&self.settings, &self.end, &self.tasks).await?;
+        let permit = self.capacity.take()?;
+        let worker = self.slots[permit.slot()].worker(&self.settings, &self.end, &self.tasks).await?;
         let held = worker.template(source, &self.settings).await?;
         let session = self.name_session();
-        let database = SqliteDatabase::new(Arc::clone(self), worker, place, session, *opening);
+        let database = SqliteDatabase::new(Arc::clone(self), worker, permit, session, *opening);
         database.open(held.template.name.to_string()).await?;
         Ok(Box::new(database))
     }
@@ -184,7 +184,7 @@ impl Host {
         self.sessions.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn place_beside(&self, place: &Place) -> Result<Place, EngineError> {
-        self.places.take_at(place.slot())
+    fn place_beside(&self, permit: &Permit) -> Result<Permit, EngineError> {
+        self.capacity.take_at(permit.slot())
     }
 }

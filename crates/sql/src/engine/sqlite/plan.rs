@@ -1,4 +1,4 @@
-//! What SQLite says of a plan, understood: which table is read how.
+//! Reader of SQLite's query plans: which table is read how.
 //!
 //! SQLite names the alias under which a table is read. Budgets speak of tables, so aliases are looked up in the query and in the
 //! views that it uses. Where that leaves a doubt, a scan counts for every table that may be meant, and a search for none.
@@ -60,7 +60,7 @@ fn index_of(how: &str) -> Option<&str> {
     Some(name.trim_end_matches(" LEFT-JOIN").trim_end_matches(" EXISTS"))
 }
 
-/// What names in the plan of a query stand for.
+/// Tables and indexes behind the names in a query's plan.
 struct Names<'a> {
     schema: &'a Schema,
     /// Tables by the name, in lower case, under which they are read.

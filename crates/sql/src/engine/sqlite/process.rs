@@ -22,13 +22,13 @@ use crate::engine::EngineError;
 
 /// Requests that wait to be written.
 const OUTBOX_MAX: usize = 64;
-/// How long the last words of a worker that ended are waited for.
+/// Time for which the last words of a worker that ended are waited for.
 const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
 /// Sessions of a worker that may fall silent, until it is killed: each may keep a thread of it for ever.
 const SILENT_SESSIONS_MAX: usize = 32;
 /// Bytes of a line of its words that are kept.
 const WORDS_MAX: usize = 1_000;
-/// Why a worker, or one of its sessions, is given up.
+/// Reason why a worker, or one of its sessions, is given up.
 const SILENT: &str = "it did not answer in time, nor when it was interrupted";
 /// Lines of its words that are reported; later ones are read and dropped.
 const LINES_MAX: usize = 100;
@@ -36,7 +36,7 @@ const LINES_MAX: usize = 100;
 /// A worker process that was started.
 pub(super) struct Process {
     pid: u32,
-    outbox: mpsc::Sender<Letter>,
+    outbox: mpsc::Sender<OutgoingFrame>,
     ids: AtomicU64,
     waiting: Mutex<Waiting>,
     end: CancellationToken,
@@ -48,7 +48,7 @@ pub(super) struct Process {
 #[derive(Default)]
 struct Waiting {
     answers: HashMap<u64, oneshot::Sender<Answer>>,
-    /// Why it ended or is being ended.
+    /// Reason why it ended or is being ended.
     ended: Option<String>,
 }
 
@@ -64,22 +64,22 @@ pub(super) struct Frame {
 }
 
 /// A frame on its way, and whether the worker could have read all of it.
-struct Letter {
+struct OutgoingFrame {
     bytes: Vec<u8>,
     written: Arc<AtomicBool>,
 }
 
 /// No answer came, and none will.
 #[derive(Debug)]
-pub(super) struct Gone {
+pub(super) struct WorkerLost {
     pub(super) why: String,
-    /// Whether the worker may have begun with the request.
+    /// True if the worker may have begun with the request.
     pub(super) midway: bool,
 }
 
-impl From<Gone> for EngineError {
-    fn from(gone: Gone) -> Self {
-        Self::Lost(gone.why)
+impl From<WorkerLost> for EngineError {
+    fn from(lost: WorkerLost) -> Self {
+        Self::Lost(lost.why)
     }
 }
 
@@ -124,7 +124,7 @@ impl Process {
         self.pid
     }
 
-    /// Why it ended; `None` while it runs.
+    /// Reason why it ended; `None` while it runs.
     pub(super) fn ended(&self) -> Option<String> {
         self.waiting.lock().ended.clone()
     }
@@ -145,7 +145,7 @@ impl Process {
 
     /// Sends a request and waits for its answer. After `time` its session is interrupted. When nothing comes even then, the session
     /// is lost; and with it all others, where the worker answers nobody, or has too many such sessions.
-    pub(super) async fn exchange(&self, frame: Frame, time: Duration) -> Result<Answer, Gone> {
+    pub(super) async fn exchange(&self, frame: Frame, time: Duration) -> Result<Answer, WorkerLost> {
         let session = frame.session;
         let written = Arc::default();
         let mut exchange = pin!(self.send(frame, &written));
@@ -153,24 +153,24 @@ impl Process {
             return answer;
         }
         if let Some(session) = session {
-            self.tell(Ask::Interrupt { session });
+            self.notify(Ask::Interrupt { session });
         }
         if let Ok(answer) = timeout(self.patience, exchange).await {
             return answer;
         }
         if self.silent_sessions.fetch_add(1, Ordering::Relaxed) < SILENT_SESSIONS_MAX && self.answers_others().await {
             tracing::warn!(pid = self.pid, session, "a SQLite worker does not answer one of its sessions");
-            return Err(Gone { why: SILENT.to_owned(), midway: written.load(Ordering::Relaxed) });
+            return Err(WorkerLost { why: SILENT.to_owned(), midway: written.load(Ordering::Relaxed) });
         }
         self.kill(SILENT);
-        Err(self.gone(&written))
+        Err(self.lost(&written))
     }
 
-    async fn send(&self, frame: Frame, written: &Arc<AtomicBool>) -> Result<Answer, Gone> {
-        let ticket = self.expect_answer(frame.id).ok_or_else(|| self.gone(written))?;
+    async fn send(&self, frame: Frame, written: &Arc<AtomicBool>) -> Result<Answer, WorkerLost> {
+        let pending_reply = self.expect_answer(frame.id).ok_or_else(|| self.lost(written))?;
         // Where it is not sent, the worker ended, and the ticket tells so.
-        let _ = self.outbox.send(Letter { bytes: frame.bytes, written: Arc::clone(written) }).await;
-        ticket.answer().await.ok_or_else(|| self.gone(written))
+        let _ = self.outbox.send(OutgoingFrame { bytes: frame.bytes, written: Arc::clone(written) }).await;
+        pending_reply.answer().await.ok_or_else(|| self.lost(written))
     }
 
     async fn answers_others(&self) -> bool {
@@ -179,9 +179,9 @@ impl Process {
     }
 
     /// Sends a request whose answer is of no interest, unless too many wait to be sent: `false` then.
-    pub(super) fn tell(&self, ask: Ask) -> bool {
-        let letter = |frame: Frame| Letter { bytes: frame.bytes, written: Arc::default() };
-        self.frame(ask).is_ok_and(|frame| self.outbox.try_send(letter(frame)).is_ok())
+    pub(super) fn notify(&self, ask: Ask) -> bool {
+        let outgoing = |frame: Frame| OutgoingFrame { bytes: frame.bytes, written: Arc::default() };
+        self.frame(ask).is_ok_and(|frame| self.outbox.try_send(outgoing(frame)).is_ok())
     }
 
     /// Ends it. Its sessions are lost.
@@ -191,19 +191,19 @@ impl Process {
     }
 
     /// `None` where it has ended.
-    fn expect_answer(&self, id: u64) -> Option<Ticket<'_>> {
+    fn expect_answer(&self, id: u64) -> Option<PendingReply<'_>> {
         let (sender, answer) = oneshot::channel();
         let mut waiting = self.waiting.lock();
         if waiting.ended.is_some() {
             return None;
         }
         waiting.answers.insert(id, sender);
-        Some(Ticket { process: self, id, answer })
+        Some(PendingReply { process: self, id, answer })
     }
 
-    fn gone(&self, written: &AtomicBool) -> Gone {
+    fn lost(&self, written: &AtomicBool) -> WorkerLost {
         let why = self.ended().unwrap_or_else(|| "its worker ended".to_owned());
-        Gone { why, midway: written.load(Ordering::Relaxed) }
+        WorkerLost { why, midway: written.load(Ordering::Relaxed) }
     }
 
     /// Lets nobody wait any more.
@@ -218,7 +218,7 @@ impl Process {
     async fn supervise(
         self: Arc<Self>,
         mut child: Child,
-        requests: mpsc::Receiver<Letter>,
+        requests: mpsc::Receiver<OutgoingFrame>,
         words: Option<tokio::task::JoinHandle<()>>,
     ) {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return };
@@ -262,20 +262,20 @@ impl Process {
 }
 
 /// The right to one answer; gives up its place when it is dropped.
-struct Ticket<'a> {
+struct PendingReply<'a> {
     process: &'a Process,
     id: u64,
     answer: oneshot::Receiver<Answer>,
 }
 
-impl Ticket<'_> {
+impl PendingReply<'_> {
     /// `None` when the worker ended.
     async fn answer(mut self) -> Option<Answer> {
         (&mut self.answer).await.ok()
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for PendingReply<'_> {
     fn drop(&mut self) {
         self.process.waiting.lock().answers.remove(&self.id);
     }
@@ -296,8 +296,11 @@ const fn session_of(ask: &Ask) -> Option<u64> {
     }
 }
 
-async fn write_requests(mut stdin: tokio::process::ChildStdin, mut requests: mpsc::Receiver<Letter>) -> std::io::Error {
-    while let Some(Letter { bytes, written }) = requests.recv().await {
+async fn write_requests(
+    mut stdin: tokio::process::ChildStdin,
+    mut requests: mpsc::Receiver<OutgoingFrame>,
+) -> std::io::Error {
+    while let Some(OutgoingFrame { bytes, written }) = requests.recv().await {
         if let Err(error) = stdin.write_all(&bytes).await {
             return error;
         }

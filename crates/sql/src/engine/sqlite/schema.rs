@@ -1,11 +1,11 @@
-//! What a session's database consists of, asked of SQLite itself. PRAGMA statements are asked, not the tables of the same names, which
-//! a table that the acting side makes could hide.
+//! Schema of a session's database, asked of SQLite itself. PRAGMA statements are asked, not the tables of the same names, which a
+//! table that the acting side makes could hide.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use super::definition;
-use crate::engine::{ColumnInfo, ForeignKeyInfo, IndexInfo, Particular, ParticularSort, Schema, TableInfo};
+use crate::engine::{ColumnInfo, ForeignKeyInfo, IndexInfo, Schema, SchemaDetail, SchemaDetailKind, TableInfo};
 use crate::script::quoted;
 use crate::value::Value;
 
@@ -20,9 +20,9 @@ pub(super) const OBJECTS: &str = "\
 pub(super) const NUMBERS: &str = "PRAGMA main.user_version; PRAGMA main.application_id;";
 
 /// The particulars of the answers to [`NUMBERS`].
-pub(super) fn numbers(answers: impl Iterator<Item = Rows>) -> impl Iterator<Item = Particular> {
-    ["user_version", "application_id"].into_iter().zip(answers).map(|(name, rows)| Particular {
-        sort: ParticularSort::Other,
+pub(super) fn numbers(answers: impl Iterator<Item = Rows>) -> impl Iterator<Item = SchemaDetail> {
+    ["user_version", "application_id"].into_iter().zip(answers).map(|(name, rows)| SchemaDetail {
+        sort: SchemaDetailKind::Other,
         of: String::new(),
         words: format!("{name} {}", rows.first().map_or(0, |row| number(row, 0))),
     })
@@ -31,7 +31,7 @@ pub(super) fn numbers(answers: impl Iterator<Item = Rows>) -> impl Iterator<Item
 /// The rows of one question.
 pub(super) type Rows = Vec<Vec<Value>>;
 
-/// What rows take.
+/// Size of rows in bytes.
 pub(super) fn bytes(rows: &Rows) -> u64 {
     let value = |value: &Value| match value {
         Value::Text(text) => size_of::<Value>() + text.len(),
@@ -50,10 +50,10 @@ struct Object {
     sql: Option<String>,
 }
 
-/// What there is, before anything is known about it.
+/// Names of all objects, before anything is known about them.
 pub(super) struct Objects(Vec<Object>);
 
-/// What SQLite says about one table or view.
+/// SQLite's answers about one table or view.
 #[derive(Default)]
 pub(super) struct Answers {
     columns: Rows,
@@ -93,18 +93,18 @@ impl Objects {
         (0..self.0.len()).filter(|at| self.0[*at].kind == kind).collect()
     }
 
-    /// What is asked of the columns of a table or view: one statement.
+    /// Queries for the columns of a table or view: one statement.
     pub(super) fn ask_columns(&self, at: usize) -> String {
         self.ask(at, "table_xinfo", &self.0[at].name)
     }
 
-    /// What is asked of the rest of a table: two statements.
+    /// Queries for the rest of a table: two statements.
     pub(super) fn ask_table(&self, at: usize) -> String {
         let name = &self.0[at].name;
         self.ask(at, "index_list", name) + &self.ask(at, "foreign_key_list", name)
     }
 
-    /// What is asked of the indexes that [`Self::ask_table`] found: a statement each.
+    /// Queries for the indexes that [`Self::ask_table`] found: a statement each.
     pub(super) fn ask_indexes(&self, at: usize, answers: &Answers) -> String {
         answers.index_names().map(|name| self.ask(at, "index_xinfo", &name)).collect()
     }
@@ -151,15 +151,15 @@ impl Objects {
 }
 
 impl Objects {
-    /// What the schema does not tell, with the same answers.
-    pub(super) fn particulars(&self, answers: &BTreeMap<usize, Answers>) -> BTreeSet<Particular> {
+    /// Facts that the schema leaves out, with the same answers.
+    pub(super) fn schema_details(&self, answers: &BTreeMap<usize, Answers>) -> BTreeSet<SchemaDetail> {
         let mut found = BTreeSet::new();
         for (at, object) in self.0.iter().enumerate() {
             let name = object.owned(&object.name).to_lowercase();
             let sql = object.sql.as_deref().unwrap_or_default();
             match object.kind.as_str() {
                 "table" => {
-                    found.extend(definition::options(sql).into_iter().map(|(sort, words)| Particular {
+                    found.extend(definition::options(sql).into_iter().map(|(sort, words)| SchemaDetail {
                         sort,
                         of: name.clone(),
                         words,
@@ -172,8 +172,8 @@ impl Objects {
                     let of = object.owned(&object.table).to_lowercase();
                     let words = format!("{name}: {}", definition::plain(sql));
                     let refuses = definition::only_refuses(sql);
-                    let sort = if refuses { ParticularSort::Refusal } else { ParticularSort::Trigger };
-                    found.insert(Particular { sort, of, words });
+                    let sort = if refuses { SchemaDetailKind::Refusal } else { SchemaDetailKind::Trigger };
+                    found.insert(SchemaDetail { sort, of, words });
                 }
                 _ => {}
             }
@@ -268,16 +268,16 @@ impl Answers {
     }
 
     /// Columns that are worked out, or hidden.
-    fn generated<'a>(&'a self, table: &'a str) -> impl Iterator<Item = Particular> + 'a {
-        self.columns.iter().filter(|row| number(row, 6) != 0).map(move |row| Particular {
-            sort: ParticularSort::Generated,
+    fn generated<'a>(&'a self, table: &'a str) -> impl Iterator<Item = SchemaDetail> + 'a {
+        self.columns.iter().filter(|row| number(row, 6) != 0).map(move |row| SchemaDetail {
+            sort: SchemaDetailKind::Generated,
             of: format!("{table}.{}", text(row, 1).to_lowercase()),
             words: if number(row, 6) == 1 { "is hidden" } else { "is generated" }.to_owned(),
         })
     }
 
-    /// What happens to rows that refer to one that changes, where anything does but to refuse.
-    fn references<'a>(&'a self, table: &'a str) -> impl Iterator<Item = Particular> + 'a {
+    /// Referential actions of a table that do more than refuse.
+    fn references<'a>(&'a self, table: &'a str) -> impl Iterator<Item = SchemaDetail> + 'a {
         let mut columns: BTreeMap<i64, Vec<String>> = BTreeMap::new();
         for row in &self.foreign_keys {
             columns.entry(number(row, 0)).or_default().push(text(row, 3).to_lowercase());
@@ -290,7 +290,7 @@ impl Answers {
             let mut columns = columns.get(&number(row, 0)).cloned().unwrap_or_default();
             columns.sort_unstable();
             let words = format!("({}) on update {}", columns.join(", "), text(row, 5).to_lowercase());
-            Particular { sort: ParticularSort::Reference, of: table.to_owned(), words }
+            SchemaDetail { sort: SchemaDetailKind::Reference, of: table.to_owned(), words }
         })
     }
 

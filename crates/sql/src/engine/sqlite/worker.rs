@@ -1,4 +1,4 @@
-//! A place for a worker: it is started when it is needed, started again when it ended, and keeps the templates it was given.
+//! A slot for a worker: it is started when it is needed, started again when it ended, and keeps the templates it was given.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Settings;
-use super::process::{Gone, Process};
+use super::process::{Process, WorkerLost};
 use crate::engine::EngineError;
 use crate::source::{Content, Source};
 
@@ -69,7 +69,7 @@ impl Slot {
                 "the SQLite worker {program:?} cannot be started, check that it is installed beside the server: {error}"
             ))
         })?;
-        let worker = Arc::new(Worker { process, shelf: Mutex::default(), names: AtomicU64::new(0) });
+        let worker = Arc::new(Worker { process, cache: Mutex::default(), names: AtomicU64::new(0) });
         current.worker = Some(Arc::clone(&worker));
         Ok(worker)
     }
@@ -83,13 +83,13 @@ impl Slot {
 /// A worker and its templates.
 pub(super) struct Worker {
     pub(super) process: Arc<Process>,
-    shelf: Mutex<Shelf>,
+    cache: Mutex<TemplateCache>,
     names: AtomicU64,
 }
 
 /// Templates by the digest of their source.
 #[derive(Default)]
-struct Shelf {
+struct TemplateCache {
     templates: HashMap<String, Entry>,
     clock: u64,
 }
@@ -102,19 +102,19 @@ struct Entry {
 /// A template that a worker has. Whoever holds it keeps it there.
 #[derive(Debug, Clone)]
 pub(super) struct Template {
-    /// What the worker calls it. Never used twice, so that forgetting and making it again cannot overtake each other.
+    /// Its name in the worker. Never used twice, so that forgetting and making it again cannot overtake each other.
     pub(super) name: Arc<str>,
     bytes: u64,
 }
 
 impl Worker {
     /// The template of a source; made where there is none, once for everybody who waits for it.
-    pub(super) async fn template(&self, source: &Source, settings: &Settings) -> Result<Held, EngineError> {
+    pub(super) async fn template(&self, source: &Source, settings: &Settings) -> Result<TemplateRef, EngineError> {
         let cell = {
-            let mut shelf = self.shelf.lock();
-            shelf.clock += 1;
-            let used = shelf.clock;
-            let entry = shelf
+            let mut cache = self.cache.lock();
+            cache.clock += 1;
+            let used = cache.clock;
+            let entry = cache
                 .templates
                 .entry(source.digest.clone())
                 .or_insert_with(|| Entry { template: Arc::default(), used });
@@ -122,7 +122,7 @@ impl Worker {
             Arc::clone(&entry.template)
         };
         let template = cell.get_or_try_init(|| self.make(source, settings)).await?.clone();
-        let held = Held { template, _cell: cell };
+        let held = TemplateRef { template, _cell: cell };
         self.forget_old(settings);
         Ok(held)
     }
@@ -145,34 +145,34 @@ impl Worker {
 
     /// Forgets what was not used for longest, while there are too many or they are too large. Those in use just now stay.
     fn forget_old(&self, settings: &Settings) {
-        let mut shelf = self.shelf.lock();
+        let mut cache = self.cache.lock();
         loop {
             let bytes: u64 =
-                shelf.templates.values().filter_map(|entry| entry.template.get()).map(|template| template.bytes).sum();
-            if shelf.templates.len() <= settings.templates_max && bytes <= settings.template_bytes_max {
+                cache.templates.values().filter_map(|entry| entry.template.get()).map(|template| template.bytes).sum();
+            if cache.templates.len() <= settings.templates_max && bytes <= settings.template_bytes_max {
                 return;
             }
-            let oldest = shelf
+            let oldest = cache
                 .templates
                 .iter()
                 .filter(|(_, entry)| Arc::strong_count(&entry.template) == 1)
                 .min_by_key(|(_, entry)| entry.used);
             let Some(digest) = oldest.map(|(digest, _)| digest.clone()) else { return };
-            let template = shelf.templates.get(&digest).and_then(|entry| entry.template.get().cloned());
+            let template = cache.templates.get(&digest).and_then(|entry| entry.template.get().cloned());
             if let Some(template) = template
-                && !self.process.tell(Ask::Forget { template: template.name.to_string() })
+                && !self.process.notify(Ask::Forget { template: template.name.to_string() })
             {
                 return; // Later, when the worker takes requests again.
             }
-            shelf.templates.remove(&digest);
+            cache.templates.remove(&digest);
         }
     }
 
     /// The error where an answer is none to what was asked.
-    pub(super) fn confused(&self, answer: &Answer) -> Gone {
+    pub(super) fn confused(&self, answer: &Answer) -> WorkerLost {
         let what = if let Answer::Wrong(why) = answer { why } else { "an answer of another kind" };
         tracing::error!(pid = self.process.pid(), what, "a SQLite worker answers what was not asked");
-        Gone { why: format!("the SQLite worker {} answers: {what}", self.process.pid()), midway: true }
+        WorkerLost { why: format!("the SQLite worker {} answers: {what}", self.process.pid()), midway: true }
     }
 }
 
@@ -187,7 +187,7 @@ const fn template_limits(settings: &Settings) -> Limits {
 }
 
 /// A template that is not forgotten while this lives.
-pub(super) struct Held {
+pub(super) struct TemplateRef {
     pub(super) template: Template,
     _cell: Arc<OnceCell<Template>>,
 }

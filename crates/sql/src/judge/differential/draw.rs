@@ -27,7 +27,7 @@ const ODD_TEXTS: [&str; 4] = ["", "007", "1e3", "Ωé日本"];
 /// New keys begin beyond those of worlds, and end where every whole number of 32 bits does.
 const FRESH: (i64, i64) = (1_000_000, 900_000_000);
 
-/// What a column holds.
+/// Domain of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sense {
     Number,
@@ -42,15 +42,15 @@ pub(super) enum Sense {
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) sense: Sense,
-    /// Whether NULL is tried.
+    /// True if NULL is tried.
     nullable: bool,
-    /// Whether it is a part of what is unique besides the primary key.
+    /// True if it is a part of what is unique besides the primary key.
     pub(super) unique: bool,
-    /// Whether it belongs to the primary key.
+    /// True if it belongs to the primary key.
     pub(super) key: bool,
-    /// Whether rules or views name it.
+    /// True if rules or views name it.
     named: bool,
-    /// Whether it takes what PostgreSQL takes for dates.
+    /// True if it takes what PostgreSQL takes for dates.
     dates: bool,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Shape<'a> {
     pub(super) table: &'a TableInfo,
     pub(super) fields: Vec<Field>,
     pub(super) rows: &'a [Vec<Value>],
-    /// Whether every column is compared, so that whole rows can be made.
+    /// True if every column is compared, so that whole rows can be made.
     pub(super) whole: bool,
     dialect: Dialect,
 }
@@ -112,8 +112,8 @@ impl<'a> Shape<'a> {
         })
     }
 
-    /// What somebody may come to store in a column, far from what is there and in every storage class that it takes. A view may work with
-    /// numbers in any way, which is nothing for texts in their place.
+    /// Typical values that could be stored in a column, far from the present ones and in every storage class that it takes. A view may
+    /// work with numbers in any way, which is nothing for texts in their place.
     fn typical(&self, at: usize, of_view: bool) -> Vec<Value> {
         let field = &self.fields[at];
         let texts = |texts: &[&str]| texts.iter().map(|text| Value::Text((*text).to_owned())).collect::<Vec<_>>();

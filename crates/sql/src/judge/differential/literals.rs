@@ -10,7 +10,7 @@ pub(super) const LITERALS_MAX: usize = 1_000;
 /// Characters of a text that is made.
 const LENGTH_MAX: usize = 20_000;
 
-/// What is written out in definitions: numbers, days and texts.
+/// Literals in definitions: numbers, days and texts.
 pub(super) fn literals(words: &[String], dialect: Dialect) -> Vec<Value> {
     let mut found: Vec<Value> = Vec::new();
     let mut add = |values: Vec<Value>| {
@@ -45,7 +45,7 @@ pub(super) fn literals(words: &[String], dialect: Dialect) -> Vec<Value> {
     found
 }
 
-/// What a value holds: numbers, years, days and words of a text, what a pattern fits, and a day of the year that a number may be.
+/// Parts of a value: numbers, years, days and words of a text, what a pattern fits, and a day of the year that a number may be.
 pub(super) fn pieces(value: &Value) -> Vec<Value> {
     let of_year = |year: i64| (1_000..10_000).contains(&year).then(|| Value::Text(format!("{year}-06-15")));
     let text = match value {
@@ -72,7 +72,7 @@ pub(super) fn pieces(value: &Value) -> Vec<Value> {
     found
 }
 
-/// Whether a text is a day, as `2024-02-29`.
+/// True if a text is a day, as `2024-02-29`.
 pub(super) fn is_day(text: &str) -> bool {
     text.len() == 10 && text.parse::<Date>().is_ok()
 }

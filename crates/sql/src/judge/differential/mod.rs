@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::bench::{Author, Desk, Trouble};
 use super::closed::Differences;
+use super::context::{Author, CheckFailure, TaskDatabases};
 use super::state::{place, select};
 use crate::engine::{SqlError, StatementResult, TableInfo};
 use crate::script::{lex, quoted};
@@ -38,14 +38,14 @@ const MOMENTS_MS: (i64, i64) = (-631_152_000_000, 5_680_281_600_000);
 /// Functions that SQLite itself takes for ones that give something else every time.
 const UNSTEADY_OF_SQLITE: &str =
     "SELECT name FROM pragma_function_list WHERE type = 's' AND name IN ($) GROUP BY name HAVING max(flags & 2048) = 0";
-/// Functions of PostgreSQL that are immutable in no form, but for those that hang on the form of values or on the time alone.
+/// Functions of PostgreSQL that are immutable in no form, but for those that depend on the form of values or on the time alone.
 const UNSTEADY_OF_POSTGRES: &str = "SELECT proname::text FROM pg_catalog.pg_proc WHERE prokind = 'f' AND proname IN ($) \
      AND proname NOT IN ('now', 'concat', 'concat_ws', 'format', 'to_char', 'to_date', 'to_timestamp', 'to_json', 'to_jsonb', \
      'row_to_json', 'array_to_string', 'age', 'make_timestamptz', 'quote_literal', 'quote_nullable') \
      GROUP BY proname HAVING bool_and(provolatile <> 'i')";
-/// Names of PostgreSQL's own beside those that begin with `pg_`: schemas, columns of every table, and what hangs on the zone.
+/// Names of PostgreSQL's own beside those that begin with `pg_`: schemas, columns of every table, and what depends on the zone.
 const OF_SYSTEM: [&str; 8] = ["information_schema", "xmin", "xmax", "cmin", "cmax", "ctid", "tableoid", "timezone"];
-/// How PostgreSQL writes types and expressions that hang on the zone.
+/// Spellings of PostgreSQL for types and expressions that depend on the time zone.
 const ZONED: [&str; 2] = ["with time zone", "at time zone"];
 /// Words of PostgreSQL that stand for functions, written without parentheses.
 const WHO_ASKS: [&str; 6] =
@@ -60,12 +60,12 @@ struct Change {
 
 /// Tries changes. How many there were and how many both took is the evidence, with the seed of the chance.
 pub(super) async fn check(
-    desk: &mut Desk<'_>,
+    databases: &mut TaskDatabases<'_>,
     gold: &str,
     differences: &Differences<'_>,
     rows: &BTreeMap<String, StatementResult>,
-) -> Result<Result<Json, Json>, Trouble> {
-    if let Some(why) = hangs_on_more(desk, differences).await? {
+) -> Result<Result<Json, Json>, CheckFailure> {
+    if let Some(why) = depends_on_more(databases, differences).await? {
         return Ok(Err(why));
     }
     if let Some(why) = too_much(differences) {
@@ -85,11 +85,11 @@ pub(super) async fn check(
     for change in &changes {
         let query = select(&change.relation, &change.columns, differences.dialect);
         let now_ms = draw.between(MOMENTS_MS.0, MOMENTS_MS.1);
-        let expected = desk.reference(gold).await?.read_at(now_ms, &change.sql, &query, Author::Task).await?;
+        let expected = databases.reference(gold).await?.read_at(now_ms, &change.sql, &query, Author::Task).await?;
         if unfinished(&expected) {
             continue;
         }
-        let found = desk.left().await?.read_at(now_ms, &change.sql, &query, Author::Acting).await?;
+        let found = databases.left().await?.read_at(now_ms, &change.sql, &query, Author::Acting).await?;
         let why = match (expected, found) {
             (Ok(expected), Ok(found)) => {
                 taken += 1;
@@ -118,14 +118,17 @@ fn too_much(differences: &Differences<'_>) -> Option<Json> {
     Some(json!({"shows": table.name, "why": why}))
 }
 
-/// A view or a check that hangs on more than rows: on chance, on settings, on who asks. The engine tells which functions do; the time is
+/// A view or a check that depends on more than rows: on chance, on settings, on who asks. The engine tells which functions do; the time is
 /// drawn. Checks of SQLite take none; PostgreSQL tells by refusing an index of one, which must never change.
-async fn hangs_on_more(desk: &mut Desk<'_>, differences: &Differences<'_>) -> Result<Option<Json>, Trouble> {
+async fn depends_on_more(
+    databases: &mut TaskDatabases<'_>,
+    differences: &Differences<'_>,
+) -> Result<Option<Json>, CheckFailure> {
     let dialect = differences.dialect;
     for view in differences.other_views() {
         let Some(sql) = differences.left_sql(&view.name) else { continue };
         let asked_for = differences.reference_sql(&view.name).unwrap_or_default();
-        if let Some(name) = elsewhere(sql, asked_for, dialect).or(unsteady(desk, sql, dialect).await?) {
+        if let Some(name) = elsewhere(sql, asked_for, dialect).or(unsteady(databases, sql, dialect).await?) {
             let why = format!("{name} hangs on more than rows");
             return Ok(Some(json!({"view": sql, "shows": view.name, "why": why})));
         }
@@ -137,7 +140,7 @@ async fn hangs_on_more(desk: &mut Desk<'_>, differences: &Differences<'_>) -> Re
         let (schema, name) = place(&table.name, differences.dialect);
         for check in differences.other_checks(&table.name) {
             let index = format!("CREATE INDEX ON {}.{} (({check}))", quoted(schema), quoted(name));
-            if let Err(error) = desk.left().await?.read(&index, Author::Acting).await? {
+            if let Err(error) = databases.left().await?.read(&index, Author::Acting).await? {
                 return Ok(Some(json!({"check": check, "shows": table.name, "why": error.message})));
             }
         }
@@ -145,7 +148,7 @@ async fn hangs_on_more(desk: &mut Desk<'_>, differences: &Differences<'_>) -> Re
     Ok(None)
 }
 
-/// What a view names that is no table of the task: the catalog, versions of rows, or a time with a zone, which the reference does not name.
+/// Name in a view that is no table of the task: the catalog, versions of rows, or a time with a zone, which the reference does not name.
 fn elsewhere(sql: &str, reference: &str, dialect: Dialect) -> Option<String> {
     let known = names(reference, dialect);
     let of_system = |name: &str| match dialect {
@@ -162,7 +165,11 @@ fn elsewhere(sql: &str, reference: &str, dialect: Dialect) -> Option<String> {
 }
 
 /// The first function or word in the text of a view that gives something else every time, or to everybody.
-async fn unsteady(desk: &mut Desk<'_>, sql: &str, dialect: Dialect) -> Result<Option<String>, Trouble> {
+async fn unsteady(
+    databases: &mut TaskDatabases<'_>,
+    sql: &str,
+    dialect: Dialect,
+) -> Result<Option<String>, CheckFailure> {
     let tokens = lex(sql, dialect);
     let calls = tokens.windows(2).filter(|pair| pair[1].text(sql) == "(");
     let called: BTreeSet<String> = calls.map(|pair| pair[0].unquoted(sql).to_lowercase()).collect();
@@ -177,7 +184,7 @@ async fn unsteady(desk: &mut Desk<'_>, sql: &str, dialect: Dialect) -> Result<Op
     if listed.is_empty() {
         return Ok(words.next());
     }
-    let found = desk.reference("").await?.asked(&query, "the list of functions").await?;
+    let found = databases.reference("").await?.asked(&query, "the list of functions").await?;
     let name = found
         .rows
         .into_iter()
@@ -186,7 +193,7 @@ async fn unsteady(desk: &mut Desk<'_>, sql: &str, dialect: Dialect) -> Result<Op
     Ok(name.or_else(|| words.next()))
 }
 
-/// Whether a limit ended what the reference shows, or its column has no room for a number where another whole one may: it tells nothing.
+/// True if a limit ended what the reference shows, or its column has no room for a number where another whole one may: it tells nothing.
 fn unfinished(expected: &Result<StatementResult, SqlError>) -> bool {
     match expected {
         Ok(result) => result.truncated,
@@ -268,7 +275,7 @@ fn with_parents<'a>(
     tables
 }
 
-/// What a text names, and its keywords.
+/// Names and keywords of a text.
 fn names(text: &str, dialect: Dialect) -> BTreeSet<String> {
     lex(text, dialect).iter().map(|token| token.unquoted(text).to_lowercase()).collect()
 }

@@ -11,12 +11,12 @@ use crate::library::Library;
 use crate::prove;
 use crate::script::quoted;
 use crate::task::{Check, Data, Spoken, Task};
-use crate::template::fill::{Filled, Filling, Manner, fill};
-use crate::template::form::Draught;
-use crate::template::parameter::{Ground, Pool};
-use crate::template::{Drawn, Suite, Template};
+use crate::template::fill::{Filled, Filling, Notation, fill};
+use crate::template::form::ParameterSource;
+use crate::template::parameter::{Pool, TaskWorlds};
+use crate::template::{DrawnTask, Suite, Template};
 
-/// How much is worked out.
+/// Extent of an audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     /// Tasks that are drawn of each template.
@@ -28,7 +28,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// What a publication and a check take.
+    /// Extent for a publication and a check.
     pub const USUAL: Self = Self { draws: super::DRAWS, pairs: 6, played: 4 };
     /// Everything that was kept.
     pub const FULL: Self = Self { draws: super::DRAWS, pairs: 24, played: super::KEPT_MAX };
@@ -59,9 +59,9 @@ impl Suite {
             return Ok(report);
         }
         let auditor = Auditor { suite: self, engine, template, kept: &kept };
-        for (name, draught) in &template.form.parameters {
-            if !matches!(draught, Draught::Fixed(_) | Draught::Slip(_)) {
-                let looked = auditor.parameter(name, draught, effort.pairs, &mut report).await;
+        for (name, source) in &template.form.parameters {
+            if !matches!(source, ParameterSource::Fixed(_) | ParameterSource::Slip(_)) {
+                let looked = auditor.parameter(name, source, effort.pairs, &mut report).await;
                 looked.unwrap_or_else(|why| report.fault(why));
             }
         }
@@ -84,25 +84,31 @@ struct Auditor<'a> {
 }
 
 impl Auditor<'_> {
-    async fn parameter(&self, name: &str, draught: &Draught, pairs: usize, report: &mut Report) -> Result<(), String> {
+    async fn parameter(
+        &self,
+        name: &str,
+        source: &ParameterSource,
+        pairs: usize,
+        report: &mut Report,
+    ) -> Result<(), String> {
         let told_only = self.template.form.told_only.iter().any(|known| known == name);
         let (mut told, mut counts, mut tried) = (false, false, 0);
         for (place, one) in self.kept.iter().enumerate() {
             if counts || tried == pairs {
                 break;
             }
-            let values = self.values(one, draught)?;
+            let values = self.values(one, source)?;
             let others: Vec<&Filled> = values.iter().filter(|value| **value != one.filling[name]).collect();
             // Another one in every draw, so that near values and far ones are tried.
             let Some(other) = (!others.is_empty()).then(|| others[(place * 7 + 3) % others.len()]) else { continue };
-            let (first, second) = (self.filled(one, &one.filling)?, self.changed(one, name, other)?);
+            let (first, counterexample) = (self.filled(one, &one.filling)?, self.changed(one, name, other)?);
             tried += 1;
             report.pairs += 1;
-            told |= first.task.instruction != second.task.instruction;
-            if is_judged_alike(&first.task, &second.task) {
+            told |= first.task.instruction != counterexample.task.instruction;
+            if is_judged_alike(&first.task, &counterexample.task) {
                 continue;
             }
-            counts = self.differ(one, &first, &second).await?;
+            counts = self.differ(one, &first, &counterexample).await?;
             if told_only && counts {
                 report.fault(format!("told_only: the parameter {name:?} changes what is expected ({})", one.place()));
             }
@@ -113,27 +119,27 @@ impl Auditor<'_> {
             let what = if told { "is told by the text and" } else { "" };
             report.fault(format!("parameters.{name}: {what} never changes what is expected, in {tried} pairs"));
         }
-        self.twins(name, draught, report).await
+        self.twins(name, source, report).await
     }
 
     /// Two values that give the same text must not lead to different results.
-    async fn twins(&self, name: &str, draught: &Draught, report: &mut Report) -> Result<(), String> {
+    async fn twins(&self, name: &str, source: &ParameterSource, report: &mut Report) -> Result<(), String> {
         for one in self.kept.iter().take(WORLDS_MAX) {
             let mut texts: BTreeMap<String, Filled> = BTreeMap::new();
-            for value in self.values(one, draught)? {
+            for value in self.values(one, source)? {
                 let filling = self.with(one, name, &value)?;
-                let text = fill(&self.template.form.instruction, Manner::Words, &filling)?;
+                let text = fill(&self.template.form.instruction, Notation::Words, &filling)?;
                 let Some(twin) = texts.get(&text) else {
                     texts.insert(text, value);
                     continue;
                 };
-                let (first, second) = (self.changed(one, name, twin)?, self.changed(one, name, &value)?);
-                if is_judged_alike(&first.task, &second.task) {
+                let (first, counterexample) = (self.changed(one, name, twin)?, self.changed(one, name, &value)?);
+                if is_judged_alike(&first.task, &counterexample.task) {
                     continue;
                 }
                 report.pairs += 1;
-                if self.differ(one, &first, &second).await? {
-                    let (twin, value) = (label(draught, twin), label(draught, &value));
+                if self.differ(one, &first, &counterexample).await? {
+                    let (twin, value) = (label(source, twin), label(source, &value));
                     report.fault(format!(
                         "parameters.{name}: {twin} and {value} give the same text and other results ({})",
                         one.place()
@@ -147,46 +153,47 @@ impl Auditor<'_> {
         Ok(())
     }
 
-    /// What a parameter can be where a draw was made.
-    fn values(&self, one: &Kept, draught: &Draught) -> Result<Vec<Filled>, String> {
+    /// Possible values of a parameter in a draw.
+    fn values(&self, one: &Kept, source: &ParameterSource) -> Result<Vec<Filled>, String> {
         let world = self.suite.world(&one.data)?;
         let others = one.others.iter().map(|data| self.suite.world(data)).collect::<Result<Vec<_>, _>>()?;
-        let ground = Ground { world: &world, others: &others };
-        Ok(Pool::of(draught, &ground, &one.filling).map(|pool| pool.values(TEXTS_MAX)).unwrap_or_default())
+        let ground = TaskWorlds { world: &world, others: &others };
+        Ok(Pool::of(source, &ground, &one.filling).map(|pool| pool.values(TEXTS_MAX)).unwrap_or_default())
     }
 
-    /// A draw's parameters with another value of one; slips are drawn anew where they hang on it.
+    /// A draw's parameters with another value of one; slips are drawn anew where they depend on it.
     fn with(&self, one: &Kept, name: &str, value: &Filled) -> Result<Filling, String> {
         let mut filling = one.filling.clone();
         filling.insert(name.to_owned(), value.clone());
-        let slips = self.template.form.parameters.iter().filter(|(_, draught)| matches!(draught, Draught::Slip(_)));
-        for (slip, draught) in slips {
+        let slips =
+            self.template.form.parameters.iter().filter(|(_, source)| matches!(source, ParameterSource::Slip(_)));
+        for (slip, source) in slips {
             let world = self.suite.world(&one.data)?;
-            let ground = Ground { world: &world, others: &[] };
+            let ground = TaskWorlds { world: &world, others: &[] };
             let stream = &mut self.suite.stream(self.template, &one.split, one.seed, one.attempt, slip);
-            let drawn = Pool::of(draught, &ground, &filling).and_then(|pool| pool.pick(stream));
-            filling.insert(slip.clone(), drawn.map_err(crate::template::parameter::Miss::words)?);
+            let drawn = Pool::of(source, &ground, &filling).and_then(|pool| pool.pick(stream));
+            filling.insert(slip.clone(), drawn.map_err(crate::template::parameter::DrawFailure::words)?);
         }
         Ok(filling)
     }
 
-    fn changed(&self, one: &Kept, name: &str, value: &Filled) -> Result<Drawn, String> {
+    fn changed(&self, one: &Kept, name: &str, value: &Filled) -> Result<DrawnTask, String> {
         self.filled(one, &self.with(one, name, value)?)
     }
 
-    fn filled(&self, one: &Kept, filling: &Filling) -> Result<Drawn, String> {
+    fn filled(&self, one: &Kept, filling: &Filling) -> Result<DrawnTask, String> {
         self.suite.filled_in(self.template, one, filling).map_err(|detail| format!("{detail} ({})", one.place()))
     }
 
-    /// Whether other results are expected of two tasks, in any of their worlds.
-    async fn differ(&self, one: &Kept, first: &Drawn, second: &Drawn) -> Result<bool, String> {
-        if stated(&first.task) != stated(&second.task) {
+    /// Checks whether other results are expected of two tasks, in any of their worlds.
+    async fn differ(&self, one: &Kept, first: &DrawnTask, counterexample: &DrawnTask) -> Result<bool, String> {
+        if stated(&first.task) != stated(&counterexample.task) {
             return Ok(true);
         }
         for data in std::iter::once(&one.data).chain(&one.others) {
-            let worked = [self.expected(&first.task, data).await, self.expected(&second.task, data).await];
-            let [first, second] = worked.map(|worked| worked.map_err(|why| format!("{why} ({})", one.place())));
-            if first? != second? {
+            let worked = [self.expected(&first.task, data).await, self.expected(&counterexample.task, data).await];
+            let [first, counterexample] = worked.map(|worked| worked.map_err(|why| format!("{why} ({})", one.place())));
+            if first? != counterexample? {
                 return Ok(true);
             }
         }
@@ -229,9 +236,9 @@ const ROOMY: Limits = Limits {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Reference<'a> {
     gold: &'a Spoken,
-    /// Whether it is what they leave, and not what they give.
+    /// True if it is what they leave, and not what they give.
     leaves: bool,
-    /// Whether the order of rows counts.
+    /// True if the order of rows counts.
     ordered: bool,
 }
 
@@ -251,7 +258,7 @@ fn references(task: &Task) -> Vec<Reference<'_>> {
     all
 }
 
-/// What a task expects in so many words.
+/// Values that a task expects literally.
 fn stated(task: &Task) -> Vec<String> {
     let stated = task.checks.iter().filter_map(|check| match &check.check {
         Check::Answer { .. } | Check::Schema { .. } | Check::Properties { .. } => Some(format!("{:?}", check.check)),
@@ -265,8 +272,8 @@ fn stated(task: &Task) -> Vec<String> {
     stated.chain([format!("{:?}", task.setup)]).collect()
 }
 
-fn is_judged_alike(first: &Task, second: &Task) -> bool {
-    first.checks == second.checks && first.setup == second.setup
+fn is_judged_alike(first: &Task, counterexample: &Task) -> bool {
+    first.checks == counterexample.checks && first.setup == counterexample.setup
 }
 
 async fn run(database: &mut dyn Database, seq: u64, sql: &str) -> Result<Vec<StatementResult>, String> {
@@ -277,7 +284,7 @@ async fn run(database: &mut dyn Database, seq: u64, sql: &str) -> Result<Vec<Sta
     }
 }
 
-/// What statements leave: their tables and views, by name.
+/// Database that statements leave: their tables and views, by name.
 async fn left(database: &mut dyn Database, sql: &str) -> Result<Vec<StatementResult>, String> {
     run(database, 1, sql).await?;
     let schema = database.schema().await.map_err(|error| error.to_string())?;

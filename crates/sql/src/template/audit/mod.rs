@@ -12,10 +12,10 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::fill::{Filled, Filling, Manner, fill};
-use super::form::Draught;
-use super::parameter::{Ground, Miss, Pool, in_order};
-use super::{ATTEMPTS, Drawn, OTHERS_MAX, Suite, Template};
+use super::fill::{Filled, Filling, Notation, fill};
+use super::form::ParameterSource;
+use super::parameter::{DrawFailure, Pool, TaskWorlds, in_order};
+use super::{ATTEMPTS, DrawnTask, OTHERS_MAX, Suite, Template};
 use crate::task::Data;
 use crate::value::Value;
 use crate::world::World;
@@ -26,16 +26,16 @@ use std::sync::Arc;
 
 /// Draws of each template.
 pub const DRAWS: u64 = 1_000;
-/// What share of the draws may be thrown away.
+/// Largest share of draws that may be rejected.
 pub const THROWN_MAX: f64 = 0.2;
-/// What share of a column's values may be missing from one of the worlds of a task, and be lost by that.
+/// Largest share of a column's values that may be missing from one of the worlds of a task, and be lost by that.
 pub const LOST_MAX: f64 = 0.9;
 /// Draws whose texts are filled whatever they hold.
 const FILLED: u64 = 20;
 /// Draws that are kept to be played: so many at most, with every value of a choice in one of them.
 const KEPT_MAX: usize = 24;
 
-/// What an audit of a template found.
+/// Report of an audit.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// The template.
@@ -46,18 +46,18 @@ pub struct Report {
     pub accepted: u64,
     /// Tasks of which every text was filled.
     pub filled: u64,
-    /// How often each reason drew again.
+    /// Number of times that each reason drew again.
     pub again: BTreeMap<String, u64>,
-    /// What was drawn of each parameter.
+    /// Drawn values of each parameter.
     pub parameters: BTreeMap<String, Spread>,
     /// Pairs of tasks that differ in one parameter, of which what is expected was worked out.
     pub pairs: u64,
-    /// What is wrong, with the draw that shows it.
+    /// Faults, each with the draw that shows it.
     pub faults: Vec<String>,
 }
 
 impl Report {
-    /// What share of the draws was thrown away.
+    /// Share of rejected draws.
     #[must_use]
     pub fn thrown(&self) -> f64 {
         let again: u64 = self.again.values().sum();
@@ -107,13 +107,13 @@ impl Kept {
 }
 
 /// The worlds of a split, and what a template's parameters are drawn from in each.
-struct Grounds {
+struct SplitWorlds {
     worlds: Vec<(Data, Arc<World>)>,
     others: Vec<(Data, Arc<World>)>,
 }
 
 impl Suite {
-    /// What a template draws, without any database: the report, and the draws that show most.
+    /// Draws of a template, without any database: the report, and the draws that show most.
     fn drawn_often(&self, template: &Template, draws: u64) -> Result<(Report, Vec<Kept>), String> {
         let mut report = Report { template: template.name.clone(), ..Report::default() };
         let mut kept = Vec::new();
@@ -126,13 +126,13 @@ impl Suite {
         Ok((report, kept))
     }
 
-    fn grounds(&self, template: &Template, split: &str) -> Result<Grounds, String> {
+    fn grounds(&self, template: &Template, split: &str) -> Result<SplitWorlds, String> {
         let count = self.environment.splits.get(split).copied().unwrap_or_default();
         let of = |part: &str, count: usize| {
             let data = (0..count).map(|index| template.data(split, part, index));
             data.map(|data| Ok((data.clone(), self.world(&data)?))).collect::<Result<Vec<_>, String>>()
         };
-        Ok(Grounds { worlds: of("played", count)?, others: of("hidden", template.form.others.min(OTHERS_MAX))? })
+        Ok(SplitWorlds { worlds: of("played", count)?, others: of("hidden", template.form.others.min(OTHERS_MAX))? })
     }
 
     fn drawn_in(
@@ -145,8 +145,11 @@ impl Suite {
     ) -> Result<(), String> {
         let grounds = self.grounds(template, split)?;
         let others: Vec<Arc<World>> = grounds.others.iter().map(|(_, world)| Arc::clone(world)).collect();
-        let mut hats: Vec<Hat<'_>> =
-            grounds.worlds.iter().map(|(_, world)| Hat::new(template, Ground { world, others: &others })).collect();
+        let mut hats: Vec<ParameterValues<'_>> = grounds
+            .worlds
+            .iter()
+            .map(|(_, world)| ParameterValues::new(template, TaskWorlds { world, others: &others }))
+            .collect();
         for hat in &hats {
             hat.count_lost(report);
         }
@@ -158,7 +161,7 @@ impl Suite {
                 let drawn = hats[world].draw(stream, report);
                 let filling = match drawn {
                     Ok(filling) => filling,
-                    Err(Miss::Ground(reason)) => {
+                    Err(DrawFailure::TaskWorlds(reason)) => {
                         *report.again.entry(reason.clone()).or_default() += 1;
                         if attempt + 1 == ATTEMPTS {
                             report.fault(format!(
@@ -167,7 +170,7 @@ impl Suite {
                         }
                         continue;
                     }
-                    Err(Miss::Fault(detail)) => {
+                    Err(DrawFailure::Fault(detail)) => {
                         report.fault(format!("{detail} (split {split:?}, seed {seed}, draw {attempt})"));
                         break;
                     }
@@ -196,7 +199,7 @@ impl Suite {
         Ok(())
     }
 
-    fn filled_in(&self, template: &Template, kept: &Kept, filling: &Filling) -> Result<Drawn, String> {
+    fn filled_in(&self, template: &Template, kept: &Kept, filling: &Filling) -> Result<DrawnTask, String> {
         template.fill(&self.environment, kept.data.clone(), kept.others.clone(), filling)
     }
 }
@@ -211,41 +214,41 @@ impl Report {
     }
 
     /// Notes what was accepted, and says whether a value of it is new.
-    fn accept(&mut self, draughts: &BTreeMap<String, Draught>, filling: &Filling) -> bool {
+    fn accept(&mut self, draughts: &BTreeMap<String, ParameterSource>, filling: &Filling) -> bool {
         self.accepted += 1;
         let mut new = false;
         for (name, filled) in filling {
             let spread = self.parameters.entry(name.clone()).or_default();
             let count = spread.after.entry(label(&draughts[name], filled)).or_default();
             // Of what a world offers, a new value is nothing special.
-            new |= *count == 0 && matches!(draughts[name], Draught::Choice(_) | Draught::Range(_));
+            new |= *count == 0 && matches!(draughts[name], ParameterSource::Choice(_) | ParameterSource::Range(_));
             *count += 1;
         }
         new
     }
 }
 
-/// What a template's parameters are drawn from in one world.
-struct Hat<'a> {
-    draughts: &'a BTreeMap<String, Draught>,
-    ground: Ground<'a>,
-    pools: BTreeMap<&'a str, Result<Pool<'a>, Miss>>,
+/// Values that a template's parameters are drawn from in one world.
+struct ParameterValues<'a> {
+    draughts: &'a BTreeMap<String, ParameterSource>,
+    ground: TaskWorlds<'a>,
+    pools: BTreeMap<&'a str, Result<Pool<'a>, DrawFailure>>,
     /// Of slips, by the query in which they are made.
-    slips: BTreeMap<(String, String), Result<Pool<'a>, Miss>>,
+    slips: BTreeMap<(String, String), Result<Pool<'a>, DrawFailure>>,
 }
 
-impl<'a> Hat<'a> {
-    fn new(template: &'a Template, ground: Ground<'a>) -> Self {
+impl<'a> ParameterValues<'a> {
+    fn new(template: &'a Template, ground: TaskWorlds<'a>) -> Self {
         let draughts = &template.form.parameters;
-        let alone = draughts.iter().filter(|(_, draught)| !matches!(draught, Draught::Slip(_)));
-        let pools = alone.map(|(name, draught)| (name.as_str(), Pool::of(draught, &ground, &Filling::new()))).collect();
+        let alone = draughts.iter().filter(|(_, source)| !matches!(source, ParameterSource::Slip(_)));
+        let pools = alone.map(|(name, source)| (name.as_str(), Pool::of(source, &ground, &Filling::new()))).collect();
         Self { draughts, ground, pools, slips: BTreeMap::new() }
     }
 
     /// Values of columns that the played world has and another one of the task has not.
     fn count_lost(&self, report: &mut Report) {
-        for (name, draught) in self.draughts {
-            let Draught::Column(values) = draught else { continue };
+        for (name, source) in self.draughts {
+            let ParameterSource::Column(values) = source else { continue };
             let here = super::parameter::occurring(self.ground.world, values).map_or(0, |values| values.len());
             let kept = match self.pools.get(name.as_str()) {
                 Some(Ok(Pool::Values(values))) => values.len(),
@@ -257,39 +260,50 @@ impl<'a> Hat<'a> {
         }
     }
 
-    fn pool(&mut self, name: &'a str, draught: &'a Draught, filling: &Filling) -> Result<&Pool<'a>, Miss> {
-        let Draught::Slip(slip) = draught else {
+    fn pool(
+        &mut self,
+        name: &'a str,
+        source: &'a ParameterSource,
+        filling: &Filling,
+    ) -> Result<&Pool<'a>, DrawFailure> {
+        let ParameterSource::Slip(slip) = source else {
             return match self.pools.get(name) {
                 Some(Ok(pool)) => Ok(pool),
                 Some(Err(miss)) => Err(miss.clone()),
-                None => Err(Miss::Fault(format!("there is no parameter {name:?}"))),
+                None => Err(DrawFailure::Fault(format!("there is no parameter {name:?}"))),
             };
         };
-        let query = fill(&slip.of, Manner::Sql(crate::value::Dialect::Sqlite), filling)?;
+        let query = fill(&slip.of, Notation::Sql(crate::value::Dialect::Sqlite), filling)?;
         let key = (name.to_owned(), query);
         let ground = &self.ground;
-        let pool = self.slips.entry(key).or_insert_with(|| Pool::of(draught, ground, filling));
+        let pool = self.slips.entry(key).or_insert_with(|| Pool::of(source, ground, filling));
         pool.as_ref().map_err(Clone::clone)
     }
 
     /// One draw. What was drawn before another parameter failed counts as drawn.
-    fn draw(&mut self, stream: impl Fn(&str) -> crate::world::Draw, report: &mut Report) -> Result<Filling, Miss> {
+    fn draw(
+        &mut self,
+        stream: impl Fn(&str) -> crate::world::Draw,
+        report: &mut Report,
+    ) -> Result<Filling, DrawFailure> {
         let mut filling = Filling::new();
         let mut first = None;
         let draughts = self.draughts;
-        for (name, draught) in in_order(draughts) {
-            let drawn = self.pool(name, draught, &filling).and_then(|pool| pool.pick(&mut stream(name)));
+        for (name, source) in in_order(draughts) {
+            let drawn = self.pool(name, source, &filling).and_then(|pool| pool.pick(&mut stream(name)));
             match drawn {
                 Ok(filled) => {
                     let spread = report.parameters.entry(name.clone()).or_default();
-                    spread.can = can_be(draught);
-                    *spread.before.entry(label(draught, &filled)).or_default() += 1;
+                    spread.can = can_be(source);
+                    *spread.before.entry(label(source, &filled)).or_default() += 1;
                     filling.insert(name.clone(), filled);
                 }
                 Err(miss) => {
                     let miss = match miss {
-                        Miss::Ground(detail) => Miss::Ground(format!("parameters.{name}: {detail}")),
-                        Miss::Fault(detail) => Miss::Fault(format!("parameters.{name}: {detail}")),
+                        DrawFailure::TaskWorlds(detail) => {
+                            DrawFailure::TaskWorlds(format!("parameters.{name}: {detail}"))
+                        }
+                        DrawFailure::Fault(detail) => DrawFailure::Fault(format!("parameters.{name}: {detail}")),
                     };
                     first = first.or(Some(miss));
                 }
@@ -299,7 +313,7 @@ impl<'a> Hat<'a> {
     }
 }
 
-/// What is wrong with what was drawn as a whole.
+/// Faults of the draws as a whole.
 fn shortcomings(report: &Report) -> Vec<String> {
     let mut faults = Vec::new();
     if report.thrown() > THROWN_MAX {
@@ -323,8 +337,8 @@ fn shortcomings(report: &Report) -> Vec<String> {
 }
 
 /// A value in short, by which it is counted.
-fn label(draught: &Draught, filled: &Filled) -> String {
-    if let Draught::Choice(choices) = draught {
+fn label(source: &ParameterSource, filled: &Filled) -> String {
+    if let ParameterSource::Choice(choices) = source {
         let place = choices.iter().position(|choice| Filled::of(choice).as_ref() == Ok(filled));
         let mut label = format!("#{}", place.unwrap_or_default());
         if let Filled::Value(value) = filled {

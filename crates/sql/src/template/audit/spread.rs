@@ -1,9 +1,9 @@
-//! How the values of a parameter are spread over draws.
+//! Distribution of the values of a parameter over draws.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::template::form::Draught;
+use crate::template::form::ParameterSource;
 
 /// Values of a range that are looked for one by one; of a longer range none is.
 const VALUES_MAX: i64 = 50;
@@ -13,11 +13,11 @@ const TOLD_MAX: usize = 12;
 /// The values of a parameter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// What was drawn, and how often.
+    /// Drawn values and their counts.
     pub before: BTreeMap<String, u64>,
     /// Of that, what was accepted.
     pub after: BTreeMap<String, u64>,
-    /// What can be drawn, where the template says it.
+    /// Possible values, where the template names them.
     pub can: BTreeSet<String>,
     /// Values of a column in the worlds that are played, each world counted.
     pub offered: u64,
@@ -35,7 +35,7 @@ impl Spread {
         missing
     }
 
-    /// What share of the values is lost since not every world has them.
+    /// Share of the values that is lost since not every world has them.
     #[must_use]
     pub fn lost(&self) -> f64 {
         if self.offered == 0 { 0.0 } else { 1.0 - self.common as f64 / self.offered as f64 }
@@ -57,15 +57,15 @@ impl fmt::Display for Spread {
     }
 }
 
-/// What a parameter can be, where the template alone says it.
-pub(super) fn can_be(draught: &Draught) -> BTreeSet<String> {
-    match draught {
-        Draught::Choice(choices) => choices
+/// Possible values of a parameter, where the template alone names them.
+pub(super) fn can_be(source: &ParameterSource) -> BTreeSet<String> {
+    match source {
+        ParameterSource::Choice(choices) => choices
             .iter()
             .filter_map(|choice| crate::template::fill::Filled::of(choice).ok())
-            .map(|filled| super::label(draught, &filled))
+            .map(|filled| super::label(source, &filled))
             .collect(),
-        Draught::Range(range) if range.step > 0 && (range.to - range.from) / range.step < VALUES_MAX => {
+        ParameterSource::Range(range) if range.step > 0 && (range.to - range.from) / range.step < VALUES_MAX => {
             let steps = (range.to - range.from) / range.step;
             (0..=steps).map(|step| (range.from + step * range.step).to_string()).collect()
         }

@@ -40,7 +40,7 @@ fn every_value_is_counted_before_and_after() {
 }
 
 #[test]
-fn what_is_thrown_away_is_counted_by_its_reason_and_bounded() {
+fn rejected_draws_are_counted_by_reason_and_bounded() {
     // Of the worlds of a split, some have a product of that price.
     let report = report(&template(
         "  p: {choice: [a]}\n  it: {row: {table: products, where: {price_cents: {least: 1999, most: 2001}}}}",

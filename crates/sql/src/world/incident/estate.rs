@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::journal::{Desk, Host, Journal, fresh};
+use super::journal::{Host, Journal, Workstation, fresh};
 use super::words;
 use crate::row;
 use crate::world::Draw;
@@ -10,7 +10,7 @@ use crate::world::Draw;
 /// People, computers and services.
 pub(super) struct Estate {
     /// A person and a workstation each.
-    pub(super) desks: Vec<Desk>,
+    pub(super) workstations: Vec<Workstation>,
     /// Servers.
     pub(super) servers: Vec<Host>,
     /// Accounts of services, which sign in on servers.
@@ -48,11 +48,11 @@ impl Estate {
         let servers: Vec<Host> =
             (0..SERVERS).map(|place| host(draw, words::SERVER_ROLES[place % words::SERVER_ROLES.len()], 40)).collect();
         let mut logins = BTreeSet::new();
-        let mut desks = Vec::with_capacity(DESKS);
-        while desks.len() < DESKS {
+        let mut workstations = Vec::with_capacity(DESKS);
+        while workstations.len() < DESKS {
             let login = format!("{}.{}", draw.pick(&words::FIRST), draw.pick(&words::LAST));
             if logins.insert(login.clone()) {
-                desks.push(Desk { host: host(draw, "ws", 20), login });
+                workstations.push(Workstation { host: host(draw, "ws", 20), login });
             }
         }
         let accounts = (0..ACCOUNTS)
@@ -63,10 +63,10 @@ impl Estate {
             })
             .collect();
         let service_hosts = words::SERVICES.iter().map(|_| host(draw, "app", 60)).collect();
-        let mut estate = Self { desks, servers, accounts, service_hosts, next: (0, 0, 0) };
+        let mut estate = Self { workstations, servers, accounts, service_hosts, next: (0, 0, 0) };
         estate.write(draw, journal);
         // Who is hit is taken from the front: in another order than the one in which they were made.
-        draw.shuffle(&mut estate.desks);
+        draw.shuffle(&mut estate.workstations);
         draw.shuffle(&mut estate.servers);
         draw.shuffle(&mut estate.accounts);
         estate
@@ -75,11 +75,17 @@ impl Estate {
     fn write(&self, draw: &mut Draw, journal: &mut Journal) {
         let mut users = Vec::new();
         let mut hosts = Vec::new();
-        for desk in &self.desks {
+        for workstation in &self.workstations {
             let department = *draw.pick(&words::DEPARTMENTS);
             let title = *draw.pick(&words::TITLES);
-            users.push(row![&desk.login, "person", department, title]);
-            hosts.push(row![&desk.host.name, &desk.host.address, "workstation", &desk.login, "desk 12"]);
+            users.push(row![&workstation.login, "person", department, title]);
+            hosts.push(row![
+                &workstation.host.name,
+                &workstation.host.address,
+                "workstation",
+                &workstation.login,
+                "desk 12"
+            ]);
         }
         for account in &self.accounts {
             users.push(row![&account.login, "service", "platform", None::<&str>]);
@@ -98,9 +104,9 @@ impl Estate {
     }
 
     /// A desk that no chain has touched yet. There are more than chains take.
-    pub(super) fn fresh_desk(&mut self) -> Desk {
+    pub(super) fn fresh_desk(&mut self) -> Workstation {
         self.next.0 += 1;
-        self.desks[(self.next.0 - 1) % self.desks.len()].clone()
+        self.workstations[(self.next.0 - 1) % self.workstations.len()].clone()
     }
 
     /// A server that no chain has touched yet.

@@ -3,20 +3,20 @@
 use jiff::civil::DateTime;
 
 use super::estate::Estate;
-use super::journal::{Desk, Flow, Journal, Pointer, Process, SignIn, hex, later};
+use super::journal::{Flow, Journal, Pointer, Process, SignIn, Workstation, hex, later};
 use super::words;
 use crate::world::Draw;
 
 /// A mail with a link, a program that is fetched and started, a server that is reached with an account's key, an archive that leaves.
 pub(super) fn phishing(draw: &mut Draw, journal: &mut Journal, estate: &mut Estate, start: DateTime, whole: bool) {
-    let desk = estate.fresh_desk();
+    let workstation = estate.fresh_desk();
     let domain = journal.domain(draw);
     let sender = outside_sender(draw, journal);
-    let mail = journal.mail(start, (&sender, &desk.login), Some(&domain), "delivered", draw);
+    let mail = journal.mail(start, (&sender, &workstation.login), Some(&domain), "delivered", draw);
     // The same link comes to others from other senders; some of them look, but fetch nothing.
     for _ in 0..draw.between(3, 5) {
-        let other = draw.pick(&estate.desks).clone();
-        if other.login == desk.login {
+        let other = draw.pick(&estate.workstations).clone();
+        if other.login == workstation.login {
             continue;
         }
         let at = later(start, draw.between(-900, 900));
@@ -27,29 +27,39 @@ pub(super) fn phishing(draw: &mut Draw, journal: &mut Journal, estate: &mut Esta
         }
     }
     let clicked = later(start, draw.between(200, 5_000));
-    journal.web(clicked, &desk, &domain, None, draw);
+    journal.web(clicked, &workstation, &domain, None, draw);
     if !whole {
         return;
     }
     let hash = hex(draw, 16);
     let program = journal.download(draw);
     let fetched = later(clicked, draw.between(4, 30));
-    journal.web(fetched, &desk, &domain, Some(&program), draw);
+    journal.web(fetched, &workstation, &domain, Some(&program), draw);
     let browser_hash = hex(draw, 16);
-    let browser =
-        Process { host: &desk.host.name, login: &desk.login, image: "browser.exe", parent: None, hash: &browser_hash };
+    let browser = Process {
+        host: &workstation.host.name,
+        login: &workstation.login,
+        image: "browser.exe",
+        parent: None,
+        hash: &browser_hash,
+    };
     let browser = journal.process(later(start, -draw.between(600, 4_000)), &browser, draw);
-    let path = format!("/home/{}/downloads/{program}", desk.login);
-    journal.file(later(fetched, 3), (&desk.host.name, browser), ("create", &path), Some(&hash), draw);
+    let path = format!("/home/{}/downloads/{program}", workstation.login);
+    journal.file(later(fetched, 3), (&workstation.host.name, browser), ("create", &path), Some(&hash), draw);
 
     let started = later(fetched, draw.between(40, 400));
-    let dropper =
-        Process { host: &desk.host.name, login: &desk.login, image: &program, parent: Some(browser), hash: &hash };
+    let dropper = Process {
+        host: &workstation.host.name,
+        login: &workstation.login,
+        image: &program,
+        parent: Some(browser),
+        hash: &hash,
+    };
     let dropper = journal.process(started, &dropper, draw);
     let shell_hash = hex(draw, 16);
     let shell = Process {
-        host: &desk.host.name,
-        login: &desk.login,
+        host: &workstation.host.name,
+        login: &workstation.login,
         image: words::SHELLS[draw.below(words::SHELLS.len())],
         parent: Some(dropper),
         hash: &shell_hash,
@@ -58,23 +68,24 @@ pub(super) fn phishing(draw: &mut Draw, journal: &mut Journal, estate: &mut Esta
     let shell = journal.process(shell_at, &shell, draw);
     let (control, control_name) = (journal.address(draw), journal.domain(draw));
     let mut beacon = shell_at;
-    journal.dns(later(beacon, 1), &desk.host.name, &control_name, &control, draw);
+    journal.dns(later(beacon, 1), &workstation.host.name, &control_name, &control, draw);
     for _ in 0..draw.between(3, 6) {
         beacon = later(beacon, draw.between(280, 330));
         let bytes = draw.between(300, 900);
-        let flow = Flow { source: &desk.host.address, target: &control, port: 443, bytes, process: Some(shell) };
+        let flow = Flow { source: &workstation.host.address, target: &control, port: 443, bytes, process: Some(shell) };
         journal.flow(beacon, &flow, draw);
     }
 
     let (server, account) = (estate.fresh_server(), estate.fresh_account());
     let moved = later(beacon, draw.between(300, 9_000));
     let bytes = draw.between(2_000, 30_000);
-    let hop = Flow { source: &desk.host.address, target: &server.address, port: 445, bytes, process: Some(shell) };
+    let hop =
+        Flow { source: &workstation.host.address, target: &server.address, port: 445, bytes, process: Some(shell) };
     journal.flow(moved, &hop, draw);
     let sign_in = SignIn {
         login: &account.login,
         host: &server.name,
-        source: &desk.host.address,
+        source: &workstation.host.address,
         method: "key",
         success: true,
         credential: Some(&account.credential),
@@ -105,7 +116,7 @@ pub(super) fn phishing(draw: &mut Draw, journal: &mut Journal, estate: &mut Esta
             ("alert", alert.into()),
             ("mail", mail.into()),
             ("sender", (&sender).into()),
-            ("victim", (&desk.login).into()),
+            ("victim", (&workstation.login).into()),
             ("domain", (&domain).into()),
             ("program", (&program).into()),
             ("hash", (&hash).into()),
@@ -121,13 +132,13 @@ pub(super) fn phishing(draw: &mut Draw, journal: &mut Journal, estate: &mut Esta
 /// One address tries many logins, gets in by one, and goes on from the address that the tunnel gives it, over two servers.
 pub(super) fn stolen_vpn(draw: &mut Draw, journal: &mut Journal, estate: &mut Estate, start: DateTime, whole: bool) {
     let remote = journal.address(draw);
-    let desk = estate.fresh_desk();
-    let mut tried: Vec<Desk> = Vec::new();
+    let workstation = estate.fresh_desk();
+    let mut tried: Vec<Workstation> = Vec::new();
     let mut at = start;
     let attempts = if whole { draw.between(8, 16) } else { draw.between(14, 24) };
     while (tried.len() as i64) < attempts {
-        let other = draw.pick(&estate.desks).clone();
-        if other.login == desk.login {
+        let other = draw.pick(&estate.workstations).clone();
+        if other.login == workstation.login {
             continue;
         }
         at = later(at, draw.between(3, 40));
@@ -145,10 +156,10 @@ pub(super) fn stolen_vpn(draw: &mut Draw, journal: &mut Journal, estate: &mut Es
     if !whole {
         return;
     }
-    let first = tried.first().map(|desk| desk.login.clone()).unwrap_or_default();
+    let first = tried.first().map(|workstation| workstation.login.clone()).unwrap_or_default();
     let inside = later(at, draw.between(5, 300));
     let entry = SignIn {
-        login: &desk.login,
+        login: &workstation.login,
         host: "vpn",
         source: &remote,
         method: "password",
@@ -157,13 +168,13 @@ pub(super) fn stolen_vpn(draw: &mut Draw, journal: &mut Journal, estate: &mut Es
     };
     journal.sign_in(inside, &entry, draw);
     let until = later(inside, draw.between(14_000, 30_000));
-    let (session, assigned) = journal.vpn((later(inside, 1), until), &desk.login, &remote, draw);
+    let (session, assigned) = journal.vpn((later(inside, 1), until), &workstation.login, &remote, draw);
 
     let (first_server, second_server) = (estate.fresh_server(), estate.fresh_server());
     let account = estate.fresh_account();
     let hop = later(inside, draw.between(400, 4_000));
     let sign_in = SignIn {
-        login: &desk.login,
+        login: &workstation.login,
         host: &first_server.name,
         source: &assigned,
         method: "password",
@@ -174,7 +185,7 @@ pub(super) fn stolen_vpn(draw: &mut Draw, journal: &mut Journal, estate: &mut Es
     let shell_hash = hex(draw, 16);
     let shell = Process {
         host: &first_server.name,
-        login: &desk.login,
+        login: &workstation.login,
         image: words::SHELLS[draw.below(words::SHELLS.len())],
         parent: None,
         hash: &shell_hash,
@@ -226,7 +237,7 @@ pub(super) fn stolen_vpn(draw: &mut Draw, journal: &mut Journal, estate: &mut Es
             ("alert", alert.into()),
             ("session", session.into()),
             ("remote", (&remote).into()),
-            ("login", (&desk.login).into()),
+            ("login", (&workstation.login).into()),
             ("first_tried", (&first).into()),
             ("assigned", (&assigned).into()),
             ("keys", (&keys).into()),

@@ -34,7 +34,7 @@ pub(super) fn fresh(draw: &mut Draw, used: &mut BTreeSet<i64>, low: i64, high: i
 pub(super) struct Journal {
     /// Rows by table.
     pub(super) rows: BTreeMap<&'static str, Vec<Vec<Value>>>,
-    /// What really happened.
+    /// Ground truth.
     pub(super) facts: BTreeMap<String, Vec<Fact>>,
     used: BTreeMap<&'static str, BTreeSet<i64>>,
     addresses: BTreeSet<i64>,
@@ -51,7 +51,7 @@ pub(super) struct Host {
 
 /// A computer with the person who uses it.
 #[derive(Debug, Clone)]
-pub(super) struct Desk {
+pub(super) struct Workstation {
     pub(super) host: Host,
     pub(super) login: String,
 }
@@ -87,7 +87,7 @@ pub(super) struct SignIn<'a> {
     pub(super) credential: Option<&'a str>,
 }
 
-/// What an alert points at.
+/// Target of an alert.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pointer<'a> {
     pub(super) host: Option<&'a str>,
@@ -190,7 +190,7 @@ impl Journal {
     pub(super) fn web(
         &mut self,
         at: DateTime,
-        desk: &Desk,
+        workstation: &Workstation,
         domain: &str,
         download: Option<&str>,
         draw: &mut Draw,
@@ -198,7 +198,10 @@ impl Journal {
         let id = self.id("web_requests", draw);
         let bytes = if download.is_some() { draw.between(200_000, 9_000_000) } else { draw.between(900, 400_000) };
         let method = if download.is_none() && draw.chance(12) { "POST" } else { "GET" };
-        self.add("web_requests", row![id, at, &desk.host.name, &desk.login, method, domain, download, bytes]);
+        self.add(
+            "web_requests",
+            row![id, at, &workstation.host.name, &workstation.login, method, domain, download, bytes],
+        );
         id
     }
 
@@ -268,13 +271,16 @@ impl Journal {
     pub(super) fn device(
         &mut self,
         (from, until): (DateTime, DateTime),
-        desk: &Desk,
+        workstation: &Workstation,
         (serial, product): (&str, &str),
         draw: &mut Draw,
     ) {
         for (at, action) in [(from, "attach"), (until, "detach")] {
             let id = self.id("device_events", draw);
-            self.add("device_events", row![id, at, &desk.host.name, &desk.login, serial, product, action]);
+            self.add(
+                "device_events",
+                row![id, at, &workstation.host.name, &workstation.login, serial, product, action],
+            );
         }
     }
 

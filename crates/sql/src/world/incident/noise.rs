@@ -3,11 +3,11 @@
 use jiff::civil::DateTime;
 
 use super::estate::Estate;
-use super::journal::{Desk, Flow, Journal, Pointer, Process, SignIn, hex, later};
+use super::journal::{Flow, Journal, Pointer, Process, SignIn, Workstation, hex, later};
 use super::words;
 use crate::world::Draw;
 
-/// What is shared by everybody: sites that are visited, addresses that are talked to, programs with their hashes.
+/// Objects that everybody shares: sites that are visited, addresses that are talked to, programs with their hashes.
 pub(super) struct Outside {
     sites: Vec<(String, String)>,
     senders: Vec<String>,
@@ -23,7 +23,7 @@ impl Outside {
     }
 }
 
-/// What people do at their desks.
+/// Activities of people at their desks.
 pub(super) fn at_desks(
     draw: &mut Draw,
     journal: &mut Journal,
@@ -33,41 +33,43 @@ pub(super) fn at_desks(
 ) {
     let times = |count: i64| 0..count * percent / 100;
     for _ in times(320) {
-        let (at, desk) = (moment(draw), draw.pick(&estate.desks).clone());
+        let (at, workstation) = (moment(draw), draw.pick(&estate.workstations).clone());
         let sender = if draw.chance(40) {
-            format!("{}@corp.example", draw.pick(&estate.desks).login)
+            format!("{}@corp.example", draw.pick(&estate.workstations).login)
         } else {
             draw.pick(&outside.senders).clone()
         };
         let link = draw.chance(45).then(|| draw.pick(&outside.sites).0.clone());
         let verdict = if draw.chance(85) { "delivered" } else { "quarantined" };
-        journal.mail(at, (&sender, &desk.login), link.as_deref(), verdict, draw);
+        journal.mail(at, (&sender, &workstation.login), link.as_deref(), verdict, draw);
     }
     for _ in times(700) {
-        let (at, desk) = (moment(draw), draw.pick(&estate.desks).clone());
+        let (at, workstation) = (moment(draw), draw.pick(&estate.workstations).clone());
         let (domain, address) = draw.pick(&outside.sites).clone();
         if draw.chance(70) {
-            journal.dns(later(at, -1), &desk.host.name, &domain, &address, draw);
+            journal.dns(later(at, -1), &workstation.host.name, &domain, &address, draw);
         }
-        journal.web(at, &desk, &domain, None, draw);
+        journal.web(at, &workstation, &domain, None, draw);
     }
     for _ in times(70) {
         fetched_program(draw, journal, (estate, outside), moment);
     }
     for _ in times(500) {
-        let (at, desk) = (moment(draw), draw.pick(&estate.desks).clone());
+        let (at, workstation) = (moment(draw), draw.pick(&estate.workstations).clone());
         let (image, hash) = draw.pick(&outside.programs).clone();
-        let process = Process { host: &desk.host.name, login: &desk.login, image, parent: None, hash: &hash };
+        let process =
+            Process { host: &workstation.host.name, login: &workstation.login, image, parent: None, hash: &hash };
         let process = journal.process(at, &process, draw);
         if draw.chance(50) {
-            let path = format!("/home/{}/documents/{}.doc", desk.login, hex(draw, 5));
+            let path = format!("/home/{}/documents/{}.doc", workstation.login, hex(draw, 5));
             let action = *draw.pick(&["create", "modify", "read", "delete"]);
-            journal.file(later(at, 40), (&desk.host.name, process), (action, &path), None, draw);
+            journal.file(later(at, 40), (&workstation.host.name, process), (action, &path), None, draw);
         }
         if draw.chance(60) {
             let target = draw.pick(&outside.sites).1.clone();
             let bytes = draw.between(300, 3_000_000);
-            let flow = Flow { source: &desk.host.address, target: &target, port: 443, bytes, process: Some(process) };
+            let flow =
+                Flow { source: &workstation.host.address, target: &target, port: 443, bytes, process: Some(process) };
             journal.flow(later(at, draw.between(1, 600)), &flow, draw);
         }
     }
@@ -83,11 +85,11 @@ fn device(
     (estate, outside): (&Estate, &Outside),
     moment: &dyn Fn(&mut Draw) -> DateTime,
 ) {
-    let (at, desk) = (moment(draw), draw.pick(&estate.desks).clone());
+    let (at, workstation) = (moment(draw), draw.pick(&estate.workstations).clone());
     let serial = journal.name("SN", 8, draw).to_uppercase();
     let product = *draw.pick(&words::DEVICES);
     for visit in 0..draw.between(1, 6) {
-        let holder = if draw.chance(40) { desk.clone() } else { draw.pick(&estate.desks).clone() };
+        let holder = if draw.chance(40) { workstation.clone() } else { draw.pick(&estate.workstations).clone() };
         let from = later(at, visit * 15_000);
         journal.device((from, later(from, draw.between(300, 9_000))), &holder, (&serial, product), draw);
         if draw.chance(45) {
@@ -103,9 +105,9 @@ fn device(
     if draw.chance(15) {
         let target = draw.pick(&outside.sites).1.clone();
         let bytes = draw.between(20_000_000, 300_000_000);
-        let flow = Flow { source: &desk.host.address, target: &target, port: 443, bytes, process: None };
+        let flow = Flow { source: &workstation.host.address, target: &target, port: 443, bytes, process: None };
         let flow = journal.flow(later(at, 900), &flow, draw);
-        let pointer = Pointer { host: Some(&desk.host.name), flow: Some(flow), ..Pointer::default() };
+        let pointer = Pointer { host: Some(&workstation.host.name), flow: Some(flow), ..Pointer::default() };
         journal.alert(later(at, 1_000), "Large upload from a workstation", &pointer, draw);
     }
 }
@@ -117,38 +119,54 @@ fn fetched_program(
     (estate, outside): (&Estate, &Outside),
     moment: &dyn Fn(&mut Draw) -> DateTime,
 ) {
-    let (at, desk) = (moment(draw), draw.pick(&estate.desks).clone());
+    let (at, workstation) = (moment(draw), draw.pick(&estate.workstations).clone());
     let domain = draw.pick(&outside.sites).0.clone();
     let (program, hash, browser_hash) = (journal.download(draw), hex(draw, 16), hex(draw, 16));
-    journal.web(at, &desk, &domain, Some(&program), draw);
-    let browser =
-        Process { host: &desk.host.name, login: &desk.login, image: "browser.exe", parent: None, hash: &browser_hash };
+    journal.web(at, &workstation, &domain, Some(&program), draw);
+    let browser = Process {
+        host: &workstation.host.name,
+        login: &workstation.login,
+        image: "browser.exe",
+        parent: None,
+        hash: &browser_hash,
+    };
     let browser = journal.process(later(at, -draw.between(60, 4_000)), &browser, draw);
-    let path = format!("/home/{}/downloads/{program}", desk.login);
-    journal.file(later(at, 3), (&desk.host.name, browser), ("create", &path), Some(&hash), draw);
+    let path = format!("/home/{}/downloads/{program}", workstation.login);
+    journal.file(later(at, 3), (&workstation.host.name, browser), ("create", &path), Some(&hash), draw);
     let started = later(at, draw.between(30, 900));
-    let process =
-        Process { host: &desk.host.name, login: &desk.login, image: &program, parent: Some(browser), hash: &hash };
+    let process = Process {
+        host: &workstation.host.name,
+        login: &workstation.login,
+        image: &program,
+        parent: Some(browser),
+        hash: &hash,
+    };
     let process = journal.process(started, &process, draw);
     let (shell, shell_hash) = draw.pick(&outside.programs).clone();
-    let child =
-        Process { host: &desk.host.name, login: &desk.login, image: shell, parent: Some(process), hash: &shell_hash };
+    let child = Process {
+        host: &workstation.host.name,
+        login: &workstation.login,
+        image: shell,
+        parent: Some(process),
+        hash: &shell_hash,
+    };
     let child = journal.process(later(started, 20), &child, draw);
     let target = draw.pick(&outside.sites).1.clone();
     for _ in 0..draw.between(1, 4) {
         let bytes = draw.between(300, 900_000);
-        let flow = Flow { source: &desk.host.address, target: &target, port: 443, bytes, process: Some(child) };
+        let flow = Flow { source: &workstation.host.address, target: &target, port: 443, bytes, process: Some(child) };
         journal.flow(later(started, draw.between(60, 3_000)), &flow, draw);
     }
     if draw.chance(30) {
         let server = draw.pick(&estate.servers).clone();
         let bytes = draw.between(2_000, 30_000);
-        let flow = Flow { source: &desk.host.address, target: &server.address, port: 445, bytes, process: Some(child) };
+        let flow =
+            Flow { source: &workstation.host.address, target: &server.address, port: 445, bytes, process: Some(child) };
         journal.flow(later(started, draw.between(60, 3_000)), &flow, draw);
     }
 }
 
-/// What people and accounts do on servers and over the tunnel.
+/// Activities of people and accounts on servers and over the tunnel.
 pub(super) fn on_servers(
     draw: &mut Draw,
     journal: &mut Journal,
@@ -158,13 +176,13 @@ pub(super) fn on_servers(
 ) {
     let times = |count: i64| 0..count * percent / 100;
     for _ in times(420) {
-        let (at, desk) = (moment(draw), draw.pick(&estate.desks).clone());
+        let (at, workstation) = (moment(draw), draw.pick(&estate.workstations).clone());
         let server = draw.pick(&estate.servers).clone();
         let success = draw.chance(93);
         let sign_in = SignIn {
-            login: &desk.login,
+            login: &workstation.login,
             host: &server.name,
-            source: &desk.host.address,
+            source: &workstation.host.address,
             method: "password",
             success,
             credential: None,
@@ -190,8 +208,9 @@ pub(super) fn on_servers(
     }
     for rule in ["Unusual sign-in time", "New program on a workstation", "Many failed sign-ins", "Account locked"] {
         for _ in times(12) {
-            let (at, desk) = (moment(draw), draw.pick(&estate.desks).clone());
-            let pointer = Pointer { host: Some(&desk.host.name), login: Some(&desk.login), ..Pointer::default() };
+            let (at, workstation) = (moment(draw), draw.pick(&estate.workstations).clone());
+            let pointer =
+                Pointer { host: Some(&workstation.host.name), login: Some(&workstation.login), ..Pointer::default() };
             journal.alert(at, rule, &pointer, draw);
         }
     }
@@ -234,19 +253,25 @@ fn job(
 
 /// Somebody works from elsewhere.
 fn tunnel(draw: &mut Draw, journal: &mut Journal, estate: &Estate, moment: &dyn Fn(&mut Draw) -> DateTime) {
-    let (at, desk): (DateTime, Desk) = (moment(draw), draw.pick(&estate.desks).clone());
+    let (at, workstation): (DateTime, Workstation) = (moment(draw), draw.pick(&estate.workstations).clone());
     let remote = journal.address(draw);
     for success in [false, true].into_iter().skip(usize::from(draw.chance(70))) {
-        let sign_in =
-            SignIn { login: &desk.login, host: "vpn", source: &remote, method: "password", success, credential: None };
+        let sign_in = SignIn {
+            login: &workstation.login,
+            host: "vpn",
+            source: &remote,
+            method: "password",
+            success,
+            credential: None,
+        };
         journal.sign_in(later(at, if success { 20 } else { 0 }), &sign_in, draw);
     }
     let until = later(at, draw.between(2_000, 12_000));
-    let (_, assigned) = journal.vpn((later(at, 21), until), &desk.login, &remote, draw);
+    let (_, assigned) = journal.vpn((later(at, 21), until), &workstation.login, &remote, draw);
     for _ in 0..draw.between(0, 2) {
         let server = draw.pick(&estate.servers).clone();
         let sign_in = SignIn {
-            login: &desk.login,
+            login: &workstation.login,
             host: &server.name,
             source: &assigned,
             method: "password",

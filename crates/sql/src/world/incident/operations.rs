@@ -3,7 +3,7 @@
 use jiff::civil::DateTime;
 
 use super::estate::{Account, Estate};
-use super::journal::{Desk, Failure, Journal, Pointer, SignIn, hex, later};
+use super::journal::{Failure, Journal, Pointer, SignIn, Workstation, hex, later};
 use super::words;
 use crate::world::Draw;
 
@@ -32,8 +32,9 @@ pub(super) fn bad_release(draw: &mut Draw, journal: &mut Journal, estate: &mut E
         journal.deployment(start, (root, &version, &commit), (&author.login, &approver.login), Some(ticket), draw);
     // Others release at the same time; the release after this one takes it back.
     for service in [noticed, between, root] {
-        let (other_author, other_approver) = (draw.pick(&estate.desks).clone(), draw.pick(&estate.desks).clone());
-        let other_opener = draw.pick(&estate.desks).clone();
+        let (other_author, other_approver) =
+            (draw.pick(&estate.workstations).clone(), draw.pick(&estate.workstations).clone());
+        let other_opener = draw.pick(&estate.workstations).clone();
         let before = later(start, -draw.between(3_000, 40_000));
         let other_ticket = journal.ticket(later(before, -7_000), &other_opener.login, "change", draw);
         let release = (service, &*self::version(draw, journal), &*hex(draw, 12));
@@ -41,7 +42,7 @@ pub(super) fn bad_release(draw: &mut Draw, journal: &mut Journal, estate: &mut E
     }
     let end = later(start, draw.between(4_000, 9_000));
     let repaired = self::version(draw, journal);
-    let fixer = draw.pick(&estate.desks).clone();
+    let fixer = draw.pick(&estate.workstations).clone();
     journal.deployment(end, (root, &repaired, &hex(draw, 12)), (&fixer.login, &author.login), None, draw);
 
     let old = self::version(draw, journal);
@@ -181,7 +182,7 @@ pub(super) fn ordinary(
     estate: &Estate,
     moment: &dyn Fn(&mut Draw) -> DateTime,
 ) {
-    let person = |draw: &mut Draw| -> Desk { draw.pick(&estate.desks).clone() };
+    let person = |draw: &mut Draw| -> Workstation { draw.pick(&estate.workstations).clone() };
     for _ in 0..60 {
         let at = moment(draw);
         let ticket = draw.chance(80).then(|| {

@@ -38,7 +38,7 @@ pub(super) const SERVICES: [(&str, &str, i64); 14] = [
     ("billing_export", "payments", 3),
 ];
 
-/// Which service calls which.
+/// Calls between services.
 pub(super) const CALLS: [(&str, &str); 20] = [
     ("catalog", "pricing"),
     ("catalog", "search"),
@@ -103,7 +103,7 @@ pub(super) const PROGRAMS: [&str; 12] = [
     "sync.exe",
 ];
 
-/// What is fetched from the web and started, by those who should and by those who should not.
+/// Downloads that are started, by the authorised and by others.
 pub(super) const DOWNLOADS: [&str; 10] = [
     "setup",
     "reader",

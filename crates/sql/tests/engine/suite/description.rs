@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use palestra_sql::engine::{Cut, Engine, PlanKind};
+use palestra_sql::engine::{CutReason, Engine, PlanKind};
 use palestra_sql::value::Dialect;
 
 use super::{open, rows, shop};
@@ -73,7 +73,7 @@ pub(crate) async fn a_plan_tells_scans_from_searches(engine: Arc<dyn Engine>) {
     for (sql, count) in [("SELECT 1; SELEC nonsense", 2), (" -- nothing", 0)] {
         let error = database.explain(sql, &[]).await.expect("it stands").expect_err("not one statement");
         assert_eq!(error.message, format!("one statement can be explained, and there are {count}"));
-        assert_eq!(error.cut, Some(Cut::Refused));
+        assert_eq!(error.cut, Some(CutReason::Refused));
     }
     database.explain("SELECT ';'; -- that is all;", &[]).await.expect("it stands").expect("a plan");
     let ran = rows(&mut database, 2, "SELECT count(*) FROM items WHERE id >= 10").await;

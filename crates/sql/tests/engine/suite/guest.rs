@@ -1,8 +1,8 @@
-//! Who uses a database as a room does: where it cannot return in place, it opens another and runs the surviving steps.
+//! A database used as a session uses it: where it cannot return in place, it opens another and runs the surviving steps.
 
 use std::sync::Arc;
 
-use palestra_sql::engine::{Database, Engine, Ran};
+use palestra_sql::engine::{Database, Engine, StepResult};
 use palestra_sql::source::Source;
 
 use super::{opening, run};
@@ -12,7 +12,7 @@ use super::{opening, run};
 pub(crate) struct Done {
     pub(crate) seq: u64,
     pub(crate) sql: String,
-    pub(crate) ran: Ran,
+    pub(crate) ran: StepResult,
 }
 
 /// A session with its surviving steps.
@@ -31,7 +31,7 @@ impl Guest {
     }
 
     /// Runs the next step.
-    pub(crate) async fn step(&mut self, sql: &str) -> Ran {
+    pub(crate) async fn step(&mut self, sql: &str) -> StepResult {
         self.last += 1;
         let ran = run(&mut self.database, self.last, sql).await;
         self.log.push(Done { seq: self.last, sql: sql.to_owned(), ran: ran.clone() });

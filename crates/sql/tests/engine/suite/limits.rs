@@ -1,9 +1,9 @@
-//! What ends statements that take too much, and statements that may not be run.
+//! Tests of limits and of forbidden statements.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use palestra_sql::engine::{Access, Cut, Engine, EngineError, Limits, Opening};
+use palestra_sql::engine::{Access, CutReason, Engine, EngineError, Limits, Opening};
 use palestra_sql::source::Source;
 
 use super::{number, opening, run, shop};
@@ -34,7 +34,7 @@ pub(crate) async fn rows_and_bytes_have_a_limit_and_say_so(engine: Arc<dyn Engin
     let shown = ran.results.first().map_or(0, |result| result.rows.len());
     assert!(shown < 300, "{shown} rows of 43 bytes are shown");
     let says = ran.results.iter().any(|result| result.truncated)
-        || ran.error.is_some_and(|error| error.cut == Some(Cut::Size));
+        || ran.error.is_some_and(|error| error.cut == Some(CutReason::Size));
     assert!(says, "whoever reads is told that there is more");
     assert_eq!(number(&mut database, 2, "SELECT count(*) FROM items").await, 3);
 }
@@ -48,7 +48,7 @@ pub(crate) async fn a_statement_that_takes_too_long_is_cut_and_the_session_goes_
     let ran = run(&mut database, 2, &format!("SELECT 1; {ENDLESS}; DELETE FROM lines")).await;
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     let error = ran.error.expect("it never ends by itself");
-    assert_eq!((error.cut, error.statement), (Some(Cut::Time), 1), "{error:?}");
+    assert_eq!((error.cut, error.statement), (Some(CutReason::Time), 1), "{error:?}");
     assert_eq!(number(&mut database, 3, "SELECT count(*) FROM items").await, 4);
     assert_eq!(number(&mut database, 4, "SELECT count(*) FROM lines").await, 2);
 }
@@ -68,11 +68,11 @@ pub(crate) async fn a_database_cannot_grow_beyond_its_limit(engine: Arc<dyn Engi
         }
     }
     let error = cut.expect("98 times 150 kilobytes are too many");
-    assert_eq!(error.cut, Some(Cut::Growth), "{error:?}");
+    assert_eq!(error.cut, Some(CutReason::Growth), "{error:?}");
     assert_eq!(number(&mut database, 200, "SELECT count(*) FROM items").await, 3, "it can still be read");
 }
 
-pub(crate) async fn what_the_access_does_not_allow_is_refused(engine: Arc<dyn Engine>) {
+pub(crate) async fn statements_beyond_the_access_are_refused(engine: Arc<dyn Engine>) {
     let source = shop(engine.dialect());
     let reads = "SELECT count(*) FROM items";
     let writes = "INSERT INTO items (name) VALUES ('kiwi')";
@@ -87,7 +87,7 @@ pub(crate) async fn what_the_access_does_not_allow_is_refused(engine: Arc<dyn En
         for ((seq, sql), allowed) in (1..).zip([reads, writes, defines]).zip(expected) {
             let error = run(&mut database, seq, sql).await.error;
             assert_eq!(error.is_none(), allowed, "{access:?} {sql}: {error:?}");
-            assert!(error.is_none_or(|error| error.cut == Some(Cut::Refused)), "{access:?} {sql}");
+            assert!(error.is_none_or(|error| error.cut == Some(CutReason::Refused)), "{access:?} {sql}");
         }
     }
 }

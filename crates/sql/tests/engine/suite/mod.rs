@@ -1,4 +1,4 @@
-//! What every engine does alike: the same checks, run on an engine that a function makes. [`conformance!`] makes tests of them.
+//! Suite that every engine passes: the same checks, run on an engine that a function makes. [`conformance!`] makes tests of them.
 
 pub(crate) mod description;
 pub(crate) mod guest;
@@ -10,7 +10,7 @@ pub(crate) mod transactions;
 
 use std::sync::Arc;
 
-use palestra_sql::engine::{Access, Database, Engine, Limits, Opening, Ran, Step};
+use palestra_sql::engine::{Access, Database, Engine, Limits, Opening, Step, StepResult};
 use palestra_sql::source::Source;
 use palestra_sql::value::{Dialect, Value};
 
@@ -57,14 +57,14 @@ macro_rules! conformance {
                 a_transaction_that_was_open_is_open_again,
                 counters_return_as_well,
                 a_fork_and_its_origin_go_their_own_ways,
-                what_only_reads_is_pure_and_what_changes_is_not,
+                reads_are_pure_and_changes_are_not,
                 databases_of_one_source_do_not_see_each_other,
             },
             limits::{
                 rows_and_bytes_have_a_limit_and_say_so,
                 a_statement_that_takes_too_long_is_cut_and_the_session_goes_on,
                 a_database_cannot_grow_beyond_its_limit,
-                what_the_access_does_not_allow_is_refused,
+                statements_beyond_the_access_are_refused,
                 a_source_that_is_broken_says_so,
             },
             description::{
@@ -76,7 +76,7 @@ macro_rules! conformance {
 }
 pub(crate) use conformance;
 
-/// What every check begins with. Opened to define whatever it likes.
+/// Opening of every check. Opened to define whatever it likes.
 pub(crate) fn opening() -> Opening {
     // A busy machine is slow to flush; what a statement may take is tried where that is the question.
     Opening { access: Access::Define, limits: Limits { statement_ms: 60_000, ..Limits::default() }, seed: 7 }
@@ -102,12 +102,17 @@ pub(crate) fn shop(dialect: Dialect) -> Arc<Source> {
 }
 
 /// Runs one step.
-pub(crate) async fn run(database: &mut Box<dyn Database>, seq: u64, sql: &str) -> Ran {
+pub(crate) async fn run(database: &mut Box<dyn Database>, seq: u64, sql: &str) -> StepResult {
     run_with(database, seq, sql, &[]).await
 }
 
 /// Runs one step with parameters.
-pub(crate) async fn run_with(database: &mut Box<dyn Database>, seq: u64, sql: &str, parameters: &[Value]) -> Ran {
+pub(crate) async fn run_with(
+    database: &mut Box<dyn Database>,
+    seq: u64,
+    sql: &str,
+    parameters: &[Value],
+) -> StepResult {
     let now_ms = START_MS + i64::try_from(seq).expect("a small number") * 1_000;
     database.run(&Step { seq, sql, parameters, now_ms }).await.expect("the database stands")
 }

@@ -12,9 +12,9 @@ use super::guest::{Guest, dump};
 use super::shop;
 use crate::form::thorough;
 
-/// What is done next.
+/// Next operation.
 #[derive(Debug, Clone)]
-enum Deed {
+enum NextOperation {
     Step(String),
     /// Back to one of the surviving steps, or to the beginning.
     Rewind(Index),
@@ -155,23 +155,23 @@ fn statement(dialect: Dialect) -> impl Strategy<Value = String> {
     prop_oneof![3 => read, 6 => write, 3 => define, 4 => control, 6 => own]
 }
 
-fn deed(dialect: Dialect) -> impl Strategy<Value = Deed> {
-    let step =
-        proptest::collection::vec(statement(dialect), 1..4).prop_map(|statements| Deed::Step(statements.join("; ")));
-    let alone = statement(dialect).prop_map(Deed::Step);
-    let rewind = proptest::prelude::any::<Index>().prop_map(Deed::Rewind);
-    prop_oneof![8 => alone, 3 => step, 3 => rewind, 1 => Just(Deed::Fork)]
+fn deed(dialect: Dialect) -> impl Strategy<Value = NextOperation> {
+    let step = proptest::collection::vec(statement(dialect), 1..4)
+        .prop_map(|statements| NextOperation::Step(statements.join("; ")));
+    let alone = statement(dialect).prop_map(NextOperation::Step);
+    let rewind = proptest::prelude::any::<Index>().prop_map(NextOperation::Rewind);
+    prop_oneof![8 => alone, 3 => step, 3 => rewind, 1 => Just(NextOperation::Fork)]
 }
 
-async fn act(engine: Arc<dyn Engine>, deeds: Vec<Deed>) {
+async fn act(engine: Arc<dyn Engine>, deeds: Vec<NextOperation>) {
     let mut guest = Guest::new(&engine, &shop(engine.dialect())).await;
     for deed in deeds {
         match deed {
-            Deed::Step(sql) => {
+            NextOperation::Step(sql) => {
                 guest.step(&sql).await;
             }
-            Deed::Rewind(index) => guest.rewind(index.index(guest.log.len() + 1)).await,
-            Deed::Fork => {
+            NextOperation::Rewind(index) => guest.rewind(index.index(guest.log.len() + 1)).await,
+            NextOperation::Fork => {
                 let mut origin = guest.move_to_fork().await;
                 origin.step("DELETE FROM lines; INSERT INTO items (name) VALUES ('elsewhere')").await;
             }
@@ -189,7 +189,7 @@ async fn act(engine: Arc<dyn Engine>, deeds: Vec<Deed>) {
     }
 }
 
-/// What the connection remembers, and everything in the database.
+/// State of the connection and everything in the database.
 async fn state(database: &mut Box<dyn Database>, dialect: Dialect, seq: u64) -> Vec<String> {
     let mut all = Vec::new();
     if dialect == Dialect::Sqlite {

@@ -76,7 +76,7 @@ pub(crate) async fn a_fork_and_its_origin_go_their_own_ways(engine: Arc<dyn Engi
     assert_eq!(number(&mut guest.database, 20, count).await, 4, "the copy stands without its origin");
 }
 
-pub(crate) async fn what_only_reads_is_pure_and_what_changes_is_not(engine: Arc<dyn Engine>) {
+pub(crate) async fn reads_are_pure_and_changes_are_not(engine: Arc<dyn Engine>) {
     let mut database = open(&engine, &shop(engine.dialect())).await;
     let pure = ["SELECT * FROM items", "WITH a AS (SELECT 1 AS x) SELECT * FROM a; SELECT count(*) FROM lines"];
     for (seq, sql) in (1..).zip(pure) {

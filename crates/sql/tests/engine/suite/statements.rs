@@ -1,4 +1,4 @@
-//! What statements give.
+//! Tests of statements.
 
 use std::sync::Arc;
 
@@ -46,8 +46,8 @@ pub(crate) async fn statements_run_one_after_the_other_up_to_the_first_that_fail
 pub(crate) async fn parameters_are_values_and_never_sql(engine: Arc<dyn Engine>) {
     let dialect = engine.dialect();
     let mut database = open(&engine, &shop(dialect)).await;
-    let (first, second) = if dialect == Dialect::Sqlite { ("?1", "?2") } else { ("$1", "$2") };
-    let insert = format!("INSERT INTO items (name, price) VALUES ({first}, {second})");
+    let (first, counterexample) = if dialect == Dialect::Sqlite { ("?1", "?2") } else { ("$1", "$2") };
+    let insert = format!("INSERT INTO items (name, price) VALUES ({first}, {counterexample})");
     let name = Value::Text("'); DROP TABLE lines; --".to_owned());
     let ran = run_with(&mut database, 1, &insert, &[name.clone(), Value::Integer(9)]).await;
     assert_eq!(ran.error, None);
@@ -92,10 +92,10 @@ pub(crate) async fn the_same_step_gives_the_same_chance_and_the_same_moment(engi
     let sql = "SELECT random() AS a, CURRENT_TIMESTAMP AS t";
     let mut database = open(&engine, &source).await;
     let first = rows(&mut database, 1, sql).await;
-    let second = rows(&mut database, 2, sql).await;
-    assert_ne!(first[0][0], second[0][0], "another step, another chance");
+    let counterexample = rows(&mut database, 2, sql).await;
+    assert_ne!(first[0][0], counterexample[0][0], "another step, another chance");
     assert!(format!("{:?}", first[0][1]).contains("2026-01-01 00:00:01"), "{first:?}");
     let mut other = open(&engine, &source).await;
     assert_eq!(rows(&mut other, 1, sql).await, first);
-    assert_eq!(rows(&mut other, 2, sql).await, second);
+    assert_eq!(rows(&mut other, 2, sql).await, counterexample);
 }

@@ -131,7 +131,7 @@ const fn way(template: &'static str, dialects: &'static [Dialect], statements: &
     Way { template, dialects, statements }
 }
 
-/// Rules that hang on more than they seem to.
+/// Rules that depend on more than they seem to.
 const HIDDEN: &[Way] = &[
     way("active-flag", SQLITE, flagged!("$ IN (0, 1) /* ' */ AND id < 990000 /* ' */")),
     way("active-flag", SQLITE, flagged!("$ IN (0, 1) -- '\n AND id < 990000 -- '\n")),
@@ -289,7 +289,7 @@ const REPAIRED_VIEWS: &[Way] = &[
     way("order-totals-view", SQLITE, totals!("WHERE g.cents < 30000000000")),
 ];
 
-/// What is as it was but for how it is written.
+/// Definitions that differ in their spelling alone.
 const REWRITTEN: &[Way] = &[
     way("tags-to-rows", SQLITE, &["SOLUTION", "UPDATE customers SET joined_on = joined_on || ' 00:00:00'"]),
     way(
@@ -299,7 +299,7 @@ const REWRITTEN: &[Way] = &[
     ),
 ];
 
-/// What is not asked for and changes no row.
+/// Unrequested changes that change no row.
 const BESIDES: &[Way] = &[
     way("active-flag", POSTGRES, &["SOLUTION", "ALTER TABLE items ALTER COLUMN $ SET DEFAULT 1/0"]),
     way("active-flag", POSTGRES, &["SOLUTION", "ALTER TABLE items ALTER COLUMN $ SET DEFAULT ('x'::text)::integer"]),
@@ -413,7 +413,7 @@ const INSIDE: &[Way] = &[
     ),
 ];
 
-/// Views that hang on more than rows of the task.
+/// Views that depend on more than rows of the task.
 const ELSEWHERE: &[Way] = &[
     way(
         "order-totals-view",

@@ -1,4 +1,4 @@
-//! What comes close to a migration or a repair, and has changed something else or only pretends.
+//! Near misses of a migration or a repair, which change something else or only pretend.
 
 use super::{BOTH, POSTGRES, SQLITE, Way, play};
 

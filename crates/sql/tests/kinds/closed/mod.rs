@@ -8,7 +8,7 @@ mod hostile;
 use std::sync::Arc;
 
 use palestra_sql::engine::Engine;
-use palestra_sql::room::Submitted;
+use palestra_sql::session::Submitted;
 use palestra_sql::task::{Check, Task};
 use palestra_sql::template::Suite;
 use palestra_sql::value::Dialect;
@@ -31,7 +31,7 @@ const POSTGRES: &[Dialect] = &[Dialect::Postgres];
 /// Of so many ways one is played on PostgreSQL in the usual form.
 const POSTGRES_EVERY: usize = 4;
 
-/// What the task draws: the name that is right in every place where its text has it.
+/// Name that the task drew: the name that is right in every place where its text has it.
 fn drawn_name(task: &Task) -> String {
     let names = [
         "is_active",

@@ -13,7 +13,7 @@ use palestra_trainer::model::load_gguf;
 
 use crate::values::values;
 
-/// How far logits may lie apart.
+/// Largest difference between logits.
 const LOGIT_DIFFERENCE_MAX: f32 = 1e-4;
 const VOCABULARY: usize = 37;
 

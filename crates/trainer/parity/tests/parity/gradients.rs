@@ -16,7 +16,7 @@ const STEP_MAX: f64 = 1e-2;
 const CHANGE_MAX: f64 = 2e-2;
 /// Rounding of the loss, a sum of some f32 of the order of 1 to 10; a difference holds it divided by the step.
 const ROUNDING_MAX: f64 = 3e-6;
-/// How far a difference may lie from the gradient beyond rounding, relative to the length of that tensor's gradient.
+/// Largest difference between a finite difference and the gradient beyond rounding, relative to the length of that tensor's gradient.
 const RELATIVE_MAX: f64 = 2e-3;
 /// Random directions for each tensor.
 const DIRECTIONS: usize = 3;

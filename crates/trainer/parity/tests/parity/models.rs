@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::reference::Reference;
 use crate::values::{Random, values};
 
-/// How far logits may lie apart.
+/// Largest difference between logits.
 const LOGIT_DIFFERENCE_MAX: f32 = 1e-4;
 /// Tokens of a text, and of a greedy answer.
 const TEXT_TOKENS: usize = 12;

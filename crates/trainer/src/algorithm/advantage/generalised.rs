@@ -9,22 +9,22 @@ use super::statistics::whitening;
 /// One step, or one token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// What it earned.
+    /// Its reward.
     pub reward: f64,
-    /// What the value function said before it; not read where `acts` is false.
+    /// The value function's estimate of the state before it; not read where `acts` is false.
     pub value: f64,
     /// True for an action, false for an observation between actions.
     pub acts: bool,
-    /// Whether an episode ends with it.
+    /// End of the episode, if it ends with it.
     pub end: End,
 }
 
-/// How an episode goes on after a step.
+/// Continuation of an episode after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum End {
     /// It goes on.
     Continues,
-    /// The environment ended it: nothing is earned any more.
+    /// The environment ended it: no reward follows.
     Terminated,
     /// A limit cut it.
     Truncated {
@@ -33,7 +33,7 @@ pub enum End {
     },
 }
 
-/// What is learned from each step; 0 for observations.
+/// Advantage and return of each step; 0 for observations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
     /// A_t, for the policy; not whitened yet.

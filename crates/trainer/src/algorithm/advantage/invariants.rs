@@ -1,4 +1,4 @@
-//! What holds for advantages of every kind, or for every kind that compares within groups, tried on random episodes.
+//! Invariants of every advantage estimator, and of those that compare within groups, tried on random episodes.
 
 use palestra_protocol::spec::train::Advantage;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};

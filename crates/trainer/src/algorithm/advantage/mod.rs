@@ -1,4 +1,4 @@
-//! How much better each turn of an episode was than what it is compared with: one file per kind of comparison.
+//! Advantage estimators: the difference between each turn of an episode and its baseline: one file per kind of comparison.
 
 mod batch_whitened;
 pub mod generalised;
@@ -25,19 +25,19 @@ pub use role_baseline::Baselines;
 /// One episode of an update, as advantages see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Episode {
-    /// Which rollouts it is compared with: those of the same task have the same number.
+    /// Group of rollouts that it is compared with: those of the same task have the same number.
     pub group: usize,
-    /// What the whole episode earned, after shaping.
+    /// Reward of the whole episode, after shaping.
     pub reward: f64,
     /// False where the verdict is not a score: such an episode enters no statistic and no update, whatever it holds.
     pub counts: bool,
     /// Its turns in order.
     pub turns: Vec<Turn>,
-    /// How many tools it called: its stratum.
+    /// Number of tools that it called: its stratum.
     pub tool_calls: usize,
-    /// Which game it played; for baselines of roles.
+    /// Its game; for baselines of roles.
     pub game: String,
-    /// Which role it played there.
+    /// Its role in the game.
     pub role: String,
     /// True where the environment ended it, false where a limit cut it.
     pub terminated: bool,
@@ -46,21 +46,21 @@ pub struct Episode {
 /// One answer of the policy within an episode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    /// How many tokens the policy sampled.
+    /// Number of tokens that the policy sampled.
     pub tokens: usize,
-    /// What this turn earned. Where only the end is judged, the last turn holds the reward of the episode and the
+    /// Reward of this turn. Where only the end is judged, the last turn holds the reward of the episode and the
     /// others 0.
     pub reward: f64,
     /// Hash of the state before acting; none where it is not known, which compares with nothing.
     pub state: Option<String>,
 }
 
-/// What an update learns from each turn.
+/// Advantages of all turns of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advantages {
     /// For each episode, for each turn; 0 throughout for episodes that do not count.
     pub turns: Vec<Vec<f64>>,
-    /// Which episodes enter the update.
+    /// True for episodes that enter the update.
     pub kept: Vec<bool>,
 }
 

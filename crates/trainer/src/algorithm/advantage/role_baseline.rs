@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::statistics::mean;
 use super::{Advantages, Episode, counted_by};
 
-/// What each role of each game used to earn. It is part of a checkpoint.
+/// Running mean of the reward of each role of each game. It is part of a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baselines {
     /// By game, then by role; 0 for one that was not met yet.

@@ -1,4 +1,4 @@
-//! How token losses become one number: each kind is one weight per sequence, the same for all its action tokens.
+//! Aggregation of token losses into one number: each kind is one weight per sequence, the same for all its action tokens.
 //!
 //! loss = sum over sequences of weight x sum over its tokens of token loss. Weights are worked out over all sequences
 //! of an update at once, so that micro-batches add up to the same loss and gradient however the sequences are spread

@@ -12,11 +12,11 @@ pub(super) fn loss(ratio: Tensor<1>, advantages: Tensor<1>, clip: &Clip) -> (Ten
     let free = minus.clone() * ratio.clone();
     // -A clip(rho, 1 - low, 1 + high)
     let bound = minus.clone() * ratio.clamp(1.0 - clip.low, 1.0 + clip.high);
-    let held = bound.clone().greater(free.clone()).float();
+    let clipped = bound.clone().greater(free.clone()).float();
     // max(-A rho, -A clip(rho)): the worse of the two
     let worse = free.max_pair(bound);
-    let Some(dual) = clip.dual else { return (worse, held) };
+    let Some(dual) = clip.dual else { return (worse, clipped) };
     // min(.., -A c) for A < 0: a bad action that became very likely pulls no harder than c
     let bounded = worse.clone().min_pair(minus * dual);
-    (worse.mask_where(negative, bounded), held)
+    (worse.mask_where(negative, bounded), clipped)
 }

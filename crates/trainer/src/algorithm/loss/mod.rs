@@ -16,7 +16,7 @@ use crate::failure::TrainerError;
 /// exponential would overflow, and the gradient there is 0.
 pub const LOG_RATIO_NATS_MAX: f64 = 20.0;
 
-/// Whose probability ratio counts.
+/// Unit whose probability ratio is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ratio {
     /// That of each token.
@@ -28,7 +28,7 @@ pub enum Ratio {
 /// The loss of a policy per action token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenLoss {
-    /// Whose ratio is clipped.
+    /// Unit whose ratio is clipped.
     pub ratio: Ratio,
     /// Bounds of the ratio.
     pub clip: Clip,
@@ -53,23 +53,23 @@ pub struct TokenBatch<'a> {
     pub entropies: Option<Tensor<1>>,
     /// Truncated importance weights of stale rollouts; none weighs all alike.
     pub importance: Option<Tensor<1>>,
-    /// To which sequence each token belongs, by any number. With `Ratio::Sequence` a sequence has to be here as a
+    /// Sequence of each token, by any number. With `Ratio::Sequence` a sequence has to be here as a
     /// whole.
     pub sequence_of: &'a [usize],
 }
 
-/// The loss of each token, and what is told about it. All of shape [n]; all but `per_token` are outside the graph.
+/// The loss of each token, with its metrics. All of shape [n]; all but `per_token` are outside the graph.
 #[derive(Debug)]
 pub struct LossParts {
     /// The loss; weigh it by the aggregation and add it up.
     pub per_token: Tensor<1>,
     /// 1 where the clip decides and gives no gradient, else 0. Its mean is the clip fraction.
-    pub held: Tensor<1>,
+    pub clipped: Tensor<1>,
     /// The ratio that was used.
     pub ratio: Tensor<1>,
-    /// How far the policy moved in this update: e^d - d - 1 with d = ln p_new - ln p_old, an estimate of KL(old ||
+    /// Approximate KL divergence of this update: e^d - d - 1 with d = ln p_new - ln p_old, an estimate of KL(old ||
     /// new).
-    pub moved: Tensor<1>,
+    pub approx_kl: Tensor<1>,
     /// The divergence from the reference, without its weight; none where the loss has no `kl`.
     pub kl: Option<Tensor<1>>,
 }
@@ -91,8 +91,8 @@ impl TokenLoss {
             Ratio::Sequence => sequence_ratio::ratio(&new, &difference, batch.sequence_of),
         };
         let told = log_ratio.inner();
-        let moved = told.clone().exp() - told - 1.0;
-        let (policy, held) = clipped::loss(ratio.clone(), advantages, &self.clip);
+        let approx_kl = told.clone().exp() - told - 1.0;
+        let (policy, clipped) = clipped::loss(ratio.clone(), advantages, &self.clip);
         let mut per_token = match batch.importance {
             Some(weights) => policy * constant(weights),
             None => policy,
@@ -106,7 +106,7 @@ impl TokenLoss {
         if let (true, Some(entropies)) = (self.entropy != 0.0, batch.entropies) {
             per_token = per_token + entropy::loss(entropies, self.entropy);
         }
-        Ok(LossParts { per_token, held: held.inner(), ratio: ratio.inner(), moved, kl })
+        Ok(LossParts { per_token, clipped: clipped.inner(), ratio: ratio.inner(), approx_kl, kl })
     }
 
     fn check(&self, batch: &TokenBatch<'_>) -> Result<(), TrainerError> {

@@ -20,7 +20,7 @@ fn plain(ratio: Ratio, case: &Value) -> TokenLoss {
 fn assert_parts(tokens: &KnownTokens, parts: LossParts, case: &Value) {
     assert_near(&to_vec(parts.per_token.clone()), &numbers(&case["loss"]), TOLERANCE);
     assert_near(&to_vec(parts.ratio), &numbers(&case["ratio"]), TOLERANCE);
-    assert_near(&to_vec(parts.held), &numbers(&case["held"]), 0.0);
+    assert_near(&to_vec(parts.clipped), &numbers(&case["held"]), 0.0);
     assert_near(&tokens.gradient(parts.per_token), &numbers(&case["gradient"]), TOLERANCE);
 }
 
@@ -85,7 +85,7 @@ fn a_policy_that_did_not_move_has_the_gradient_of_plain_policy_gradients() {
             sequence_of: &[5, 5, 2, 2],
         };
         let parts = TokenLoss { ratio, clip, kl: None, entropy: 0.0 }.loss(batch).unwrap();
-        assert_eq!(to_vec(parts.moved), [0.0; 4]);
+        assert_eq!(to_vec(parts.approx_kl), [0.0; 4]);
         assert_near(&gradient(&new, parts.per_token), &advantages.map(|advantage| -advantage), 0.0);
     }
 }
@@ -138,7 +138,7 @@ fn batch_of_one() -> TokenBatch<'static> {
 }
 
 #[test]
-fn what_is_missing_or_of_another_length_is_refused() {
+fn missing_tensors_and_other_lengths_are_refused() {
     let clip = Clip { low: 0.2, high: 0.2, dual: None };
     let loss = TokenLoss { ratio: Ratio::Token, clip, kl: None, entropy: 0.0 };
     let message = |loss: &TokenLoss, batch| loss.loss(batch).expect_err("a refusal").to_string();

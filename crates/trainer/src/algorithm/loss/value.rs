@@ -4,7 +4,7 @@
 
 use burn::tensor::Tensor;
 
-/// How far a value moves in one update before the bound gives no gradient any more.
+/// Largest change of a value in one update before the bound gives no gradient any more.
 pub const VALUE_CLIP: f64 = 0.2;
 
 /// The loss of each value, [n]; only `values` carries a gradient.

@@ -24,20 +24,20 @@ fn preset(name: &str) -> Parts {
 #[test]
 fn each_name_gives_its_documented_parts() {
     use Aggregation::{SequenceMeanOfTokenMean, SequenceMeanOfTokenSum, TokenMean};
-    let grouped = || Judging::Compared(Advantage::GroupNormalised { epsilon: 1e-6 });
-    let generalised = Judging::Generalised { lambda: 0.95, value_weight: 0.5, value_clip: 0.2 };
+    let grouped = || AdvantageEstimator::Compared(Advantage::GroupNormalised { epsilon: 1e-6 });
+    let generalised = AdvantageEstimator::Generalised { lambda: 0.95, value_weight: 0.5, value_clip: 0.2 };
     let constant = Aggregation::TokenSumOverConstant { constant: 80.0 };
     let sequence_clip = (3e-4, 4e-4, None);
     let clip = (0.2, 0.2, Some(3.0));
     let table = [
-        ("sft", Judging::Supervised, TokenMean, Ratio::Token, clip, 1),
+        ("sft", AdvantageEstimator::Supervised, TokenMean, Ratio::Token, clip, 1),
         ("ppo", generalised, TokenMean, Ratio::Token, clip, 1),
         ("grpo", grouped(), SequenceMeanOfTokenMean, Ratio::Token, clip, 8),
-        ("dr_grpo", Judging::Compared(Advantage::GroupCentred), constant, Ratio::Token, clip, 8),
-        ("rloo", Judging::Compared(Advantage::LeaveOneOut), SequenceMeanOfTokenSum, Ratio::Token, clip, 8),
+        ("dr_grpo", AdvantageEstimator::Compared(Advantage::GroupCentred), constant, Ratio::Token, clip, 8),
+        ("rloo", AdvantageEstimator::Compared(Advantage::LeaveOneOut), SequenceMeanOfTokenSum, Ratio::Token, clip, 8),
         (
             "reinforce_pp",
-            Judging::Compared(Advantage::BatchWhitened { group_mean_first: false }),
+            AdvantageEstimator::Compared(Advantage::BatchWhitened { group_mean_first: false }),
             TokenMean,
             Ratio::Token,
             clip,
@@ -47,7 +47,7 @@ fn each_name_gives_its_documented_parts() {
         ("gspo", grouped(), SequenceMeanOfTokenMean, Ratio::Sequence, sequence_clip, 8),
         (
             "mc_grpo",
-            Judging::Compared(Advantage::GroupMedian { epsilon: 1e-3 }),
+            AdvantageEstimator::Compared(Advantage::GroupMedian { epsilon: 1e-3 }),
             SequenceMeanOfTokenMean,
             Ratio::Token,
             clip,
@@ -55,7 +55,7 @@ fn each_name_gives_its_documented_parts() {
         ),
         (
             "gigpo",
-            Judging::Compared(Advantage::GroupInGroup { step_weight: 1.0, normalise: true }),
+            AdvantageEstimator::Compared(Advantage::GroupInGroup { step_weight: 1.0, normalise: true }),
             SequenceMeanOfTokenMean,
             Ratio::Token,
             clip,
@@ -63,7 +63,7 @@ fn each_name_gives_its_documented_parts() {
         ),
         (
             "stratified",
-            Judging::Compared(Advantage::Stratified { alpha: 0.8, epsilon: 1e-6 }),
+            AdvantageEstimator::Compared(Advantage::Stratified { alpha: 0.8, epsilon: 1e-6 }),
             SequenceMeanOfTokenMean,
             Ratio::Token,
             clip,
@@ -71,18 +71,18 @@ fn each_name_gives_its_documented_parts() {
         ),
         (
             "role_conditioned",
-            Judging::Compared(Advantage::RoleBaseline { decay: 0.95 }),
+            AdvantageEstimator::Compared(Advantage::RoleBaseline { decay: 0.95 }),
             SequenceMeanOfTokenSum,
             Ratio::Token,
             clip,
             1,
         ),
     ];
-    for (name, judging, aggregation, ratio, (low, high, dual), group_size) in table {
+    for (name, estimator, aggregation, ratio, (low, high, dual), group_size) in table {
         let found = preset(name);
         let ppo = name == "ppo";
         let dapo = name == "dapo";
-        assert_eq!(found.judging, judging, "{name}");
+        assert_eq!(found.estimator, estimator, "{name}");
         assert_eq!(found.aggregation, aggregation, "{name}");
         let entropy = if ppo { 0.01 } else { 0.0 };
         assert_eq!(found.loss, TokenLoss { ratio, clip: Clip { low, high, dual }, kl: None, entropy }, "{name}");
@@ -97,7 +97,7 @@ fn each_name_gives_its_documented_parts() {
 }
 
 #[test]
-fn what_a_job_sets_replaces_exactly_that_part() {
+fn settings_of_a_job_replace_exactly_that_part() {
     type Change = fn(&mut Parts);
     let changes: [(&str, Value, Change); 9] = [
         ("group_size", json!(4), |parts| parts.group_size = 4),
@@ -124,10 +124,10 @@ fn what_a_job_sets_replaces_exactly_that_part() {
 }
 
 #[test]
-fn what_belongs_to_a_value_function_is_replaced_there() {
+fn settings_of_a_value_function_are_replaced_there() {
     let found = parts(json!({"name": "ppo", "lambda": 0.5, "value": 1.0, "gamma": 0.9})).expect("parts");
     let mut expected = preset("ppo");
-    expected.judging = Judging::Generalised { lambda: 0.5, value_weight: 1.0, value_clip: 0.2 };
+    expected.estimator = AdvantageEstimator::Generalised { lambda: 0.5, value_weight: 1.0, value_clip: 0.2 };
     expected.gamma = 0.9;
     assert_eq!(found, expected);
 }

@@ -1,3 +1,3 @@
-//! What is added to the reward of an episode before advantages are computed.
+//! Terms added to the reward of an episode before advantages are computed.
 
 pub mod overlong;

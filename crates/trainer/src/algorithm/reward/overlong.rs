@@ -11,7 +11,7 @@ pub struct Overlong {
 }
 
 impl Overlong {
-    /// What is added to the reward of an episode with so many action tokens: -1 to 0.
+    /// Penalty added to the reward of an episode with so many action tokens: -1 to 0.
     #[must_use]
     pub fn penalty(&self, tokens: usize) -> f64 {
         let free = self.longest.saturating_sub(self.cache);

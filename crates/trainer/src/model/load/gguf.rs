@@ -12,7 +12,7 @@ use super::gguf_blocks::{BlockKind, dequantise};
 pub use super::gguf_metadata::{Metadata, MetadataArray, MetadataValue};
 use crate::failure::TrainerError;
 
-/// What a file begins with.
+/// First bytes of a file.
 const MAGIC: [u8; 4] = *b"GGUF";
 /// Most metadata entries of a file.
 const ENTRIES_MAX: u64 = 65_536;
@@ -36,7 +36,7 @@ const ARRAY_READ_BYTES: usize = 65_536;
 pub struct GgufTensor {
     /// Row-major: the last dimension varies fastest (the file lists them the other way round).
     pub shape: Vec<usize>,
-    /// How values are packed.
+    /// Packing of the values.
     pub kind: BlockKind,
     /// First byte, counted from the start of the file.
     start: u64,
@@ -106,7 +106,7 @@ impl<R: Read + Seek> GgufFile<R> {
         Ok(Self { source, metadata, tensors })
     }
 
-    /// What the file says about itself.
+    /// The file's own metadata.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }

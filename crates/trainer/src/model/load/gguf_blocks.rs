@@ -1,4 +1,4 @@
-//! How GGUF packs numbers, and how they are unpacked, <https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h>.
+//! Packed number formats of GGUF, and their unpacking, <https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h>.
 
 use half::{bf16, f16};
 
@@ -7,7 +7,7 @@ const BLOCK_VALUES: usize = 32;
 /// Bytes of an f16 scale or minimum.
 const SCALE_BYTES: usize = 2;
 
-/// How values of a tensor are packed.
+/// Packed format of a tensor's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockKind {
     /// 32-bit floats.

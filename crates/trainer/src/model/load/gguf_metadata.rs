@@ -1,4 +1,4 @@
-//! What a GGUF file says about its model and tokenizer, by key and type.
+//! Metadata of a GGUF file about its model and tokenizer, by key and type.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl MetadataValue {
     }
 }
 
-/// What a file says about itself: `general.architecture`, `llama.block_count`, `tokenizer.ggml.tokens` ...
+/// Metadata of a file: `general.architecture`, `llama.block_count`, `tokenizer.ggml.tokens` ...
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metadata(BTreeMap<String, MetadataValue>);
 
@@ -90,7 +90,7 @@ impl Metadata {
         }
     }
 
-    /// True or false, where it is said.
+    /// True or false, where it is given.
     pub fn bool(&self, key: &str) -> Option<bool> {
         match self.get(key) {
             Some(MetadataValue::Bool(value)) => Some(*value),

@@ -264,10 +264,10 @@ fn hostile_headers_are_refused_with_the_reason() {
         (twice.finish(), "twice"),
         (sharing, "share bytes"),
     ];
-    for (file, told) in cases {
+    for (file, expected) in cases {
         let error = GgufFile::read(Cursor::new(file)).unwrap_err();
         assert!(matches!(error, TrainerError::BadCheckpoint(_)));
-        assert!(error.to_string().contains(told), "{told}: {error}");
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
     }
 }
 
@@ -397,9 +397,9 @@ fn shards_of_different_types_make_one_model() {
 #[test]
 fn cut_and_misfitting_safetensors_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = |told: &str| {
+    let refused = |expected: &str| {
         let error = load_folder(folder.path(), &Device::flex()).unwrap_err().to_string();
-        assert!(error.contains(told), "{told}: {error}");
+        assert!(error.contains(expected), "{expected}: {error}");
     };
     refused("config.json");
     let model = Transformer::init(&config(), 9, &Device::flex()).unwrap();

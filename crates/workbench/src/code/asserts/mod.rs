@@ -8,27 +8,27 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use std::sync::Arc;
 
-use palestra_sandbox::{SandboxError, Sandboxes, Want};
+use palestra_sandbox::{SandboxError, SandboxSpec, Sandboxes};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::bench::{Bench, End, FOLDER, Limits, Run, Trial};
-use super::language::{Language, Place};
+use super::language::{Language, Placeholders};
 use super::outcome::{Outcome, Status};
 use super::row::Problem;
+use super::runner::{End, FOLDER, Limits, ProgramRunner, Run, Trial};
 use crate::work::JudgeError;
 
 const DRIVER: &str = include_str!("driver.py");
 const TRUSTED: &str = include_str!("trusted.py");
-/// What splitting and comparing may use.
+/// Limits of splitting and comparing.
 const TRUSTED_LIMITS: Limits = Limits { time_ms: 60_000, memory_bytes: 512 << 20, output_bytes: 32 << 20 };
 /// Plans that are remembered: a training run comes back to its problems again and again.
 const PLANS_MAX: usize = 10_000;
 /// Bytes of one answer, written out.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
 
-/// What becomes of each assert: the calls of the submission, or `None` where it has to run whole.
+/// Expressions that each assert compares: the calls of the submission, or `None` where it has to run whole.
 pub(super) type Plan = Vec<Option<Vec<String>>>;
 
 /// Plans that were made already, by digest of what they follow from.
@@ -36,14 +36,14 @@ pub(super) type Plan = Vec<Option<Vec<String>>>;
 pub(super) struct Plans(Mutex<HashMap<[u8; 32], Arc<Plan>>>);
 
 /// Splits and compares, in a sandbox where no submission ever runs.
-pub(super) struct Desk<'a> {
-    bench: Bench,
+pub(super) struct AssertComparer<'a> {
+    runner: ProgramRunner,
     python: &'static Language,
     problem: &'a Problem,
 }
 
 #[derive(Serialize)]
-struct Order<'a> {
+struct ComparisonOrder<'a> {
     setup: &'a str,
     entry: Option<&'a str>,
     solution: &'a str,
@@ -65,9 +65,9 @@ struct Question<'a> {
     whole: Option<&'a str>,
 }
 
-/// What came of asking the submission.
+/// Answer of the submission to an assert.
 #[derive(Debug, Clone)]
-pub(super) enum Said {
+pub(super) enum AssertAnswer {
     /// Values as JSON, not read here, and what the run used.
     Values(String, Outcome),
     /// An outcome already.
@@ -76,21 +76,25 @@ pub(super) enum Said {
     Nothing(Outcome),
 }
 
-impl<'a> Desk<'a> {
-    pub(super) async fn open(sandboxes: &Sandboxes, want: Want, problem: &'a Problem) -> Result<Self, JudgeError> {
+impl<'a> AssertComparer<'a> {
+    pub(super) async fn open(
+        sandboxes: &Sandboxes,
+        want: SandboxSpec,
+        problem: &'a Problem,
+    ) -> Result<Self, JudgeError> {
         let python = Language::named("python").map_err(JudgeError::Verifier)?;
-        let mut bench = Bench::open(sandboxes, want).await.map_err(infra)?;
-        match bench.put("trusted.py", TRUSTED.as_bytes()).await {
-            Ok(()) => Ok(Self { bench, python, problem }),
+        let mut runner = ProgramRunner::open(sandboxes, want).await.map_err(infra)?;
+        match runner.put("trusted.py", TRUSTED.as_bytes()).await {
+            Ok(()) => Ok(Self { runner, python, problem }),
             Err(error) => {
-                bench.close().await;
+                runner.close().await;
                 Err(infra(error))
             }
         }
     }
 
     pub(super) async fn close(self) {
-        self.bench.close().await;
+        self.runner.close().await;
     }
 
     /// Splits every assert.
@@ -122,7 +126,7 @@ impl<'a> Desk<'a> {
         answers: Option<&[Option<String>]>,
     ) -> Result<Vec<T>, JudgeError> {
         let solutions = self.problem.solutions();
-        let order = Order {
+        let order = ComparisonOrder {
             setup: &self.problem.setup,
             entry: self.problem.entry.as_deref(),
             solution: solutions.first().map_or("", |solution| solution.source.as_str()),
@@ -132,7 +136,7 @@ impl<'a> Desk<'a> {
         let input = serde_json::to_vec(&order).map_err(|error| JudgeError::Verifier(error.to_string()))?;
         let mut trial = script(self.python, "trusted.py", TRUSTED_LIMITS);
         trial.input = &input;
-        let Run { end, output } = self.bench.run(self.python, &trial).await.map_err(infra)?;
+        let Run { end, output } = self.runner.run(self.python, &trial).await.map_err(infra)?;
         let failed = |why: &str| {
             let said = String::from_utf8_lossy(&output.stderr);
             let last = said.lines().last().unwrap_or_default().to_owned();
@@ -154,18 +158,18 @@ impl<'a> Desk<'a> {
 }
 
 /// Lays a submission on its bench, with what asks it. Whether it can be read at all is among its answers.
-pub(super) async fn prepare(bench: &mut Bench, source: &str) -> Result<(), JudgeError> {
+pub(super) async fn prepare(runner: &mut ProgramRunner, source: &str) -> Result<(), JudgeError> {
     let python = Language::named("python").map_err(JudgeError::Verifier)?;
-    bench.put(&python.source, source.as_bytes()).await.map_err(infra)?;
-    bench.put("driver.py", DRIVER.as_bytes()).await.map_err(infra)
+    runner.put(&python.source, source.as_bytes()).await.map_err(infra)?;
+    runner.put("driver.py", DRIVER.as_bytes()).await.map_err(infra)
 }
 
 /// Asks the submission what these asserts need to know, in one process: `(number, calls)` each.
 pub(super) async fn ask(
-    bench: &mut Bench,
+    runner: &mut ProgramRunner,
     problem: &Problem,
     asserts: &[(usize, Option<&[String]>)],
-) -> Result<Vec<Said>, JudgeError> {
+) -> Result<Vec<AssertAnswer>, JudgeError> {
     let limits = problem.limits();
     let python = Language::named("python").map_err(JudgeError::Verifier)?;
     let nonce = nonce();
@@ -182,28 +186,28 @@ pub(super) async fn ask(
     let mut trial = script(python, "driver.py", Limits { output_bytes, ..limits });
     trial.input = &input;
     trial.files = problem.laid();
-    let run = bench.run(python, &trial).await.map_err(infra)?;
+    let run = runner.run(python, &trial).await.map_err(infra)?;
     let text = String::from_utf8_lossy(&run.output.stdout);
     Ok((0..).zip(whole).map(|(number, whole)| read(&run, &text, &format!("{nonce} {number} "), whole)).collect())
 }
 
-fn read(run: &Run, text: &str, prefix: &str, whole: bool) -> Said {
+fn read(run: &Run, text: &str, prefix: &str, whole: bool) -> AssertAnswer {
     let of = |status, detail: &str| Outcome::of(status, detail, &run.output.exited);
     match &run.end {
         End::Returned => {}
-        End::Time => return Said::Nothing(of(Status::Time, "")),
-        End::Memory => return Said::Nothing(of(Status::Memory, "")),
-        End::Output => return Said::Nothing(of(Status::Output, "")),
-        End::Failed(how) => return Said::Nothing(of(Status::Runtime, how)),
+        End::Time => return AssertAnswer::Nothing(of(Status::Time, "")),
+        End::Memory => return AssertAnswer::Nothing(of(Status::Memory, "")),
+        End::Output => return AssertAnswer::Nothing(of(Status::Output, "")),
+        End::Failed(how) => return AssertAnswer::Nothing(of(Status::Runtime, how)),
     }
     match text.lines().find_map(|line| line.strip_prefix(prefix)?.split_once(' ')) {
-        Some(("values", values)) if !whole => Said::Values(values.to_owned(), of(Status::Wrong, "")),
-        Some(("passed", _)) if whole => Said::Known(of(Status::Accepted, "")),
-        Some(("failed", detail)) if whole => Said::Known(of(Status::Wrong, detail)),
-        Some(("memory", _)) => Said::Nothing(of(Status::Memory, "")),
-        Some(("build", detail)) => Said::Known(of(Status::Build, detail)),
-        Some(("raised", detail)) => Said::Known(of(Status::Runtime, detail)),
-        _ => Said::Nothing(of(Status::Runtime, "it ended before it had answered")),
+        Some(("values", values)) if !whole => AssertAnswer::Values(values.to_owned(), of(Status::Wrong, "")),
+        Some(("passed", _)) if whole => AssertAnswer::Known(of(Status::Accepted, "")),
+        Some(("failed", detail)) if whole => AssertAnswer::Known(of(Status::Wrong, detail)),
+        Some(("memory", _)) => AssertAnswer::Nothing(of(Status::Memory, "")),
+        Some(("build", detail)) => AssertAnswer::Known(of(Status::Build, detail)),
+        Some(("raised", detail)) => AssertAnswer::Known(of(Status::Runtime, detail)),
+        _ => AssertAnswer::Nothing(of(Status::Runtime, "it ended before it had answered")),
     }
 }
 
@@ -214,10 +218,10 @@ fn nonce() -> String {
 }
 
 fn script(python: &Language, name: &str, limits: Limits) -> Trial<'static> {
-    let place = Place { folder: FOLDER, memory_bytes: limits.memory_bytes };
+    let placeholders = Placeholders { folder: FOLDER, memory_bytes: limits.memory_bytes };
     let script = format!("{FOLDER}/{name}");
     let argv: Vec<String> = python.run.iter().map(|part| part.replace("{source}", &script)).collect();
-    let (argv, env) = python.fill(&argv, place);
+    let (argv, env) = python.fill(&argv, placeholders);
     Trial { argv, env, limits, ..Trial::default() }
 }
 

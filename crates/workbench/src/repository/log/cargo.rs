@@ -1,4 +1,4 @@
-//! What libtest prints (`cargo test`, `rustc --test`), and what it writes with `--logfile`. The text is a section per program, from
+//! Parser of libtest's output (`cargo test`, `rustc --test`), and of its `--logfile`. The text is a section per program, from
 //! `running N tests` to `test result: ..`; a section whose lines do not fit its result is not believed, and neither is one without
 //! a result.
 
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_tests_printed_is_no_result() {
+    fn output_of_failed_tests_is_no_result() {
         let report = "running 1 test\ntest a ... FAILED\n\nfailures:\n\n---- a stdout ----\ntest b ... ok\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
         assert_eq!(read(report).status(LogParser::Cargo, "b"), None);
     }

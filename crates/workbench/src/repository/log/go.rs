@@ -1,4 +1,4 @@
-//! What `go test` prints: events of `-json`, or the text of `-v`. Both say at the end of a package how it ended; a package that
+//! Parser of `go test`: events of `-json`, or the text of `-v`. Both say at the end of a package how it ended; a package that
 //! failed though none of its tests did (a build error, an exit on the way) passes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ struct Package {
     /// Tests that began and have no result yet.
     running: BTreeSet<String>,
     began: BTreeSet<String>,
-    /// Whether it passed, once it ended.
+    /// True if it passed, once it ended.
     ended: Option<bool>,
 }
 

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_expands_itself_is_no_report() {
+    fn truncated_and_self_expanding_xml_is_no_report() {
         for report in [
             "",
             "<html></html>",

@@ -1,4 +1,4 @@
-//! What test runners report, as results by name. Reports are hostile: the code under test may have printed into them. So a test
+//! Parsers of test reports into results by name. Reports are hostile: the code under test may have printed into them. So a test
 //! that is reported twice has the worse result, and a report that contradicts its own counts says nothing good of any test.
 
 mod cargo;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Results of one report that are kept; what comes after is as if it had not run.
 const RESULTS_MAX: usize = 200_000;
 
-/// How a report is read.
+/// Parsers of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogParser {
@@ -31,7 +31,7 @@ pub enum LogParser {
     Tap,
 }
 
-/// How a test ended; later ones are worse.
+/// Result of a test; later ones are worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// It passed, or failed as it was expected to.
@@ -67,7 +67,7 @@ impl LogParser {
         }
     }
 
-    /// Under which names a test that is called `id` in a list may be reported.
+    /// Names under which a test that is called `id` in a list may be reported.
     fn names(self, id: &str) -> Vec<String> {
         match self {
             Self::Pytest => vec![id.to_owned(), pytest::junit_name(id)],
@@ -76,7 +76,7 @@ impl LogParser {
         }
     }
 
-    /// Whether the command line may ask for a report at a path (`{report}`); else the parser reads what the command prints.
+    /// Default command line for a report at a path (`{report}`); else the parser reads what the command prints.
     #[must_use]
     pub fn default_command(self) -> Option<&'static str> {
         match self {
@@ -91,19 +91,19 @@ impl LogParser {
 }
 
 impl Results {
-    /// How a test ended; `None` when it is not in the report.
+    /// Result of a test; `None` when it is not in the report.
     #[must_use]
     pub fn status(&self, parser: LogParser, id: &str) -> Option<Status> {
         parser.names(id).iter().find_map(|name| self.by_name.get(name)).copied()
     }
 
-    /// How many tests are in the report.
+    /// Number of tests in the report.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Whether the report names no test.
+    /// True if the report names no test.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()

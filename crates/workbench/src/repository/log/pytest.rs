@@ -66,7 +66,7 @@ fn verbose(line: &str) -> Option<(&str, Status)> {
     Some((id.trim(), status(word)?))
 }
 
-/// How many tests passed by the last line, `== 2 failed, 3 passed in 0.12s ==`, which has no frame where pytest is quiet.
+/// Number of passed tests by the last line, `== 2 failed, 3 passed in 0.12s ==`, which has no frame where pytest is quiet.
 fn passed(line: &str) -> Option<usize> {
     let (counts, time) = line.trim_matches('=').trim().rsplit_once(" in ")?;
     time.starts_with(|letter: char| letter.is_ascii_digit()).then_some(())?;

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_its_plan_is_not_believed() {
+    fn reports_that_contradict_their_plan_are_not_believed() {
         let more = "1..1\nok 1 - real\nok 2 - forged\n";
         assert_eq!(status(more, "real"), Some(Status::Failed));
         assert_eq!(status(more, "forged"), Some(Status::Failed));

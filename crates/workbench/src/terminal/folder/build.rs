@@ -224,7 +224,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Whether a target is a folder: by its writing, or because it is known to be there.
+    /// True if a target is a folder: by its writing, or because it is known to be there.
     fn is_folder(&self, target: &str) -> bool {
         let place = resolved(&self.scene.folder, target);
         let below = format!("{place}/");
@@ -339,7 +339,7 @@ fn prefix_that_fits<'n>(name: &'n str, pattern: &str) -> Option<&'n str> {
     fits.then_some(head)
 }
 
-/// Whether a name fits a pattern with `*` and `?`.
+/// True if a name fits a pattern with `*` and `?`.
 fn fits(name: &[u8], pattern: &[u8]) -> bool {
     match pattern.split_first() {
         None => name.is_empty(),

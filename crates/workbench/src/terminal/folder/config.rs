@@ -115,12 +115,12 @@ impl Config {
         toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
     }
 
-    /// Whether the task says that it needs no network, whatever mode it names.
+    /// True if the task says that it needs no network, whatever mode it names.
     fn offline(&self) -> bool {
         self.metadata.get("offline").and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// What cannot be honoured, each with its field.
+    /// Unsupported settings, each with its field.
     pub(super) fn faults(&self, memory_bytes: u64, cpu_thousandths: u64) -> Vec<(String, String)> {
         let mut faults = Vec::new();
         let mut fault = |field: &str, detail: String| faults.push((field.to_owned(), detail));

@@ -111,10 +111,10 @@ mod tests {
     fn instructions_are_told_apart() {
         let text = "# syntax=docker/dockerfile:1\nFROM --platform=linux/amd64 debian:12\n\nrun a && \\\n  # why\n  b\nRUN <<EOF\nset -e\necho x\nEOF\nCMD [\"a\", \"b\"]\n";
         let parsed = parse(text).expect("parsed");
-        let told: Vec<(usize, &str, &str)> =
+        let reported: Vec<(usize, &str, &str)> =
             parsed.iter().map(|one| (one.line, one.name.as_str(), one.rest.as_str())).collect();
         assert_eq!(
-            told,
+            reported,
             [(2, "FROM", "debian:12"), (4, "RUN", "a &&   b"), (7, "RUN", "<<EOF"), (11, "CMD", "[\"a\", \"b\"]")]
         );
         assert_eq!(parsed[0].options, [("platform".to_owned(), "linux/amd64".to_owned())]);

@@ -25,7 +25,7 @@ struct Task {
     run_tests_in_same_shell: bool,
 }
 
-/// What turns the return code into a reward.
+/// Script that turns the return code into a reward.
 const REWARD: &str = "#!/bin/bash
 export TEST_DIR=/tests
 bash /tests/run-tests.sh

@@ -1,5 +1,5 @@
-//! What an upload of files holds: tasks in the inline form (one YAML file each), and folders in the public layout of Harbor and
-//! Terminal-Bench (`task.toml`, `instruction.md`, `environment/`, `tests/`, `solution/`; the older ones with `task.yaml`).
+//! Reader of uploaded task folders: tasks in the inline form (one YAML file each), and folders in the public layout of Harbor
+//! and Terminal-Bench (`task.toml`, `instruction.md`, `environment/`, `tests/`, `solution/`; the older ones with `task.yaml`).
 
 mod build;
 mod config;

@@ -29,8 +29,8 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     };
     let profile = shipped::profiles().map_err(|why| vec![folder.fault("task.toml", why)])?.remove("root");
     let (memory, cpu) = profile.map_or((0, 0), |profile| (profile.memory_bytes.value, profile.cpu_thousandths.value));
-    let told = config.faults(memory, cpu).into_iter();
-    faults.extend(told.map(|(field, detail)| folder.fault(&format!("task.toml: {field}"), detail)));
+    let reported = config.faults(memory, cpu).into_iter();
+    faults.extend(reported.map(|(field, detail)| folder.fault(&format!("task.toml: {field}"), detail)));
 
     let instruction = folder.text("instruction.md").map(str::to_owned).unwrap_or_else(|fault| {
         faults.push(fault);
@@ -185,7 +185,7 @@ pub(super) fn difficulty(value: Option<&toml::Value>) -> Option<f64> {
     }
 }
 
-/// What a word says of difficulty.
+/// Difficulty behind a word.
 pub(super) fn of_word(word: &str) -> Option<f64> {
     match word {
         "easy" => Some(0.25),

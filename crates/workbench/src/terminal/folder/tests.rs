@@ -99,7 +99,7 @@ fn a_folder_is_read_whole() {
 }
 
 #[test]
-fn what_cannot_be_honoured_is_refused_with_its_place() {
+fn unsupported_settings_are_refused_with_their_position() {
     let cases = [
         (
             "task.toml",
@@ -138,8 +138,8 @@ fn what_cannot_be_honoured_is_refused_with_its_place() {
     ];
     for (path, text, place, words) in cases {
         let faults = rows(&with(&format!("set/x/{path}"), text)).expect_err(text);
-        let told = faults.iter().find(|fault| fault.place == format!("set/x/{place}"));
-        assert!(told.is_some_and(|fault| fault.detail.contains(words)), "{text}: {faults:#?}");
+        let reported = faults.iter().find(|fault| fault.place == format!("set/x/{place}"));
+        assert!(reported.is_some_and(|fault| fault.detail.contains(words)), "{text}: {faults:#?}");
     }
     let mut files = upload(&task());
     files.remove("set/x/tests/test.sh");

@@ -10,7 +10,7 @@ use super::*;
 struct Pipe(tokio::sync::Mutex<ChildStdin>);
 
 #[async_trait]
-impl Keyboard for Pipe {
+impl TerminalInput for Pipe {
     async fn type_bytes(&self, keys: &[u8]) -> Result<(), SandboxError> {
         let mut pipe = self.0.lock().await;
         pipe.write_all(keys).await.map_err(|error| SandboxError::Lost(error.to_string()))?;
@@ -29,7 +29,7 @@ impl Keyboard for Pipe {
 struct Output(ChildStdout, Child);
 
 #[async_trait]
-impl Print for Output {
+impl TerminalOutput for Output {
     async fn next(&mut self) -> Result<PtyPiece, SandboxError> {
         let mut bytes = vec![0; 64 * 1024];
         match self.0.read(&mut bytes).await {
@@ -65,8 +65,8 @@ const LONG: Duration = Duration::from_secs(60);
 
 async fn ended(shell: &mut Shell, command: &str) -> (i32, String) {
     match shell.run(command, LONG).await.expect("not lost") {
-        Outcome::Ended(code) => (code, shell.tape().output.take().0),
-        other => panic!("{command}: {other:?}; {}", shell.tape().output.take().0),
+        Outcome::Ended(code) => (code, shell.output_log().output.take().0),
+        other => panic!("{command}: {other:?}; {}", shell.output_log().output.take().0),
     }
 }
 
@@ -99,7 +99,7 @@ async fn folder_variables_functions_and_jobs_are_kept() {
     let mut shell = shell().await;
     ended(&mut shell, "cd /tmp; export A=1; B=2; f() { echo $A$B; }; shopt -s extglob").await;
     assert_eq!(ended(&mut shell, "f; pwd").await.1, "12\n/tmp\n");
-    assert_eq!(shell.tape().folder(), "/tmp");
+    assert_eq!(shell.output_log().folder(), "/tmp");
     ended(&mut shell, "sleep 100 & echo").await;
     assert!(ended(&mut shell, "jobs").await.1.contains("sleep 100"));
     assert_eq!(ended(&mut shell, "kill %1; wait %1 2>/dev/null; echo $?").await.1.lines().last(), Some("143"));
@@ -135,12 +135,12 @@ async fn megabytes_come_through_bounded() {
     let mut shell = shell().await;
     let outcome = shell.run("seq 1 2000000", LONG).await.expect("not lost");
     assert_eq!(outcome, Outcome::Ended(0));
-    let (text, omitted) = shell.tape().output.take();
+    let (text, omitted) = shell.output_log().output.take();
     assert!(text.starts_with("1\n2\n") && text.ends_with("2000000\n"));
     assert!(omitted > 10_000_000);
     let outcome = shell.run("head -c 3000000 /dev/urandom; echo; echo end", LONG).await.expect("not lost");
     assert_eq!(outcome, Outcome::Ended(0));
-    assert!(shell.tape().output.take().0.ends_with("end\n"));
+    assert!(shell.output_log().output.take().0.ends_with("end\n"));
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn a_command_that_takes_too_long_goes_on_and_can_be_stopped() {
     let outcome = shell.run("echo started; sleep 100", Duration::from_millis(300)).await.expect("not lost");
     assert_eq!(outcome, Outcome::Running);
     assert!(shell.occupied());
-    assert_eq!(shell.tape().output.take().0, "started\n");
+    assert_eq!(shell.output_log().output.take().0, "started\n");
     shell.keys(b"\x03", Duration::from_millis(50), LONG).await.expect("typed");
     assert_eq!(shell.ended(Instant::now() + LONG).await, Ok(Outcome::Interrupted));
     assert_eq!(ended(&mut shell, "echo again").await.1, "again\n");
@@ -171,7 +171,7 @@ async fn a_command_that_reads_gets_keys() {
     assert_eq!(outcome, Outcome::Running);
     shell.keys(b"you\r", Duration::from_millis(50), LONG).await.expect("typed");
     assert_eq!(shell.ended(Instant::now() + LONG).await, Ok(Outcome::Ended(0)));
-    assert_eq!(shell.tape().output.take().0, "you\nhello you\n");
+    assert_eq!(shell.output_log().output.take().0, "you\nhello you\n");
 }
 
 #[tokio::test]
@@ -199,7 +199,7 @@ async fn a_program_that_reads_the_terminal_is_not_mistaken_for_the_shell() {
 }
 
 #[tokio::test]
-async fn what_was_typed_and_not_sent_is_dropped() {
+async fn typed_and_unsent_input_is_dropped() {
     let mut shell = shell().await;
     ended(&mut shell, "true").await;
     shell.keys(b"rm -rf nothing", Duration::from_millis(50), LONG).await.expect("typed");
@@ -211,7 +211,7 @@ async fn a_shell_that_ends_says_so() {
     let mut shell = shell().await;
     let outcome = shell.run("echo bye; exit 7", LONG).await.expect("not lost");
     assert!(matches!(outcome, Outcome::Died(exited) if exited.code == Some(7)), "{outcome:?}");
-    assert!(shell.tape().output.take().0.starts_with("bye\n"));
+    assert!(shell.output_log().output.take().0.starts_with("bye\n"));
 }
 
 #[tokio::test]

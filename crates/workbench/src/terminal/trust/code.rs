@@ -29,7 +29,7 @@ const BEGINNINGS: [&str; 12] = [
     "4d5a",
 ];
 
-/// Whether a file may be code.
+/// True if a file may be code.
 pub(super) fn is_code(path: &str, file: &File) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let name = name.to_ascii_lowercase();
@@ -42,7 +42,7 @@ pub(super) fn is_code(path: &str, file: &File) -> bool {
         || file.head.get(4..8) == Some("0d0a")
 }
 
-/// Whether a file may be loaded as it is, without being compiled first: by Python, a compiled module or a library.
+/// True if a file may be loaded as it is, without being compiled first: by Python, a compiled module or a library.
 pub(super) fn is_compiled(path: &str, file: &File) -> bool {
     [".pyc", ".pyo", ".so"].iter().any(|ending| path.ends_with(ending)) || file.head.starts_with(BEGINNINGS[0])
 }

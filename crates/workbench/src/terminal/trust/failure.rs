@@ -1,11 +1,11 @@
-//! What the judge's processes could not open, write or run, and whether the acting side saw to that.
+//! Files that the judge's processes could not open, write or run, and whether the acting side saw to that.
 
 use palestra_sandbox::watch::File;
 
 use super::process::is_below;
-use super::{Case, code, words};
+use super::{Analysis, code, words};
 
-impl Case<'_> {
+impl Analysis<'_> {
     /// A process could not open a file for writing: what it has to say there is not read, but what stands there.
     pub(super) fn could_not_write(&mut self, pid: i32, path: &str, full: bool) {
         let process = self.process(pid).clone();

@@ -8,9 +8,9 @@
 //! name stands, by the tests that this process read or by its own arguments, and must not look like code. What nobody names, such as
 //! modules, start files, settings and hooks that a runtime finds by itself, is a load. So no list of such names is needed.
 //!
-//! What the judge's processes write while the acting side may already have had a say is theirs too: a program that changes it, or that
-//! is made of it and of the acting side's files together, costs trust. So does what they would have loaded, had the acting side not put
-//! it out of reach, and what they could not write, or wrote into what the acting side had put there.
+//! Files that the judge's processes write while the acting side may already have had a say belong to the acting side too: a program
+//! that changes it, or that is made of it and of the acting side's files together, costs trust. So does what they would have loaded,
+//! had the acting side not put it out of reach, and what they could not write, or wrote into what the acting side had put there.
 
 mod code;
 mod failure;
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use palestra_sandbox::watch::{Changed, File, Ran, Record, Sight};
 
 use self::process::{Process, is_below, resolved};
-use super::doubt;
+use super::removed;
 
 /// Most doubts that are told.
 const DOUBTS_MAX: usize = 20;
@@ -47,9 +47,9 @@ const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// Folders that are nobody's work as a whole.
 const SYSTEM: [&str; 9] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/home", "/root"];
 
-/// What is known before the judge runs.
+/// Facts known before the judge runs.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known {
+pub(super) struct TrustFacts {
     /// Paths that the acting side made or changed.
     pub(super) changed: BTreeSet<String>,
     /// Those of them that stand in place of the image's own.
@@ -64,13 +64,13 @@ pub(super) struct Known {
     pub(super) shut: BTreeSet<String>,
     /// Where links of the acting side's lead, as they say.
     pub(super) links: BTreeMap<String, String>,
-    /// Where programs are looked for.
+    /// Search path of programs.
     pub(super) search: Vec<String>,
     /// Where the acting side worked.
     pub(super) folder: String,
 }
 
-/// Why nobody saw what the judge loaded, where that is so.
+/// Reason why the judge's loads were not recorded, where that is so.
 pub(super) fn unseen(record: &Record) -> Option<String> {
     match &record.closing {
         None => Some("nobody watched what the tests loaded".to_owned()),
@@ -78,10 +78,10 @@ pub(super) fn unseen(record: &Record) -> Option<String> {
     }
 }
 
-/// Why a score cannot be trusted, by what was seen; nothing where it can.
-pub(super) fn doubts(known: &Known, record: &Record) -> Vec<String> {
+/// Reasons against trust in a score, by the record; none where it can be trusted.
+pub(super) fn doubts(known: &TrustFacts, record: &Record) -> Vec<String> {
     let Some(closing) = record.closing.as_ref().filter(|closing| closing.blind.is_none()) else { return Vec::new() };
-    let mut case = Case { known, began_ns: closing.began_ns, touched_ns: i64::MAX, ..Case::new(known) };
+    let mut case = Analysis { known, began_ns: closing.began_ns, touched_ns: i64::MAX, ..Analysis::new(known) };
     for sight in &record.sights {
         case.take(sight);
     }
@@ -109,14 +109,14 @@ fn identity(file: &File) -> Identity {
     (file.device, file.inode)
 }
 
-/// What follows from a record, so far as it was read.
-struct Case<'a> {
-    known: &'a Known,
+/// Conclusions from a record, so far as it was read.
+struct Analysis<'a> {
+    known: &'a TrustFacts,
     began_ns: i64,
     /// When a process of the judge's first read or ran anything of the acting side's: what changed later may be made of it.
     touched_ns: i64,
     processes: HashMap<i32, Process>,
-    /// What programs put in place or wrote.
+    /// Paths that programs put in place or wrote.
     moved: BTreeSet<String>,
     /// Paths that the judge's processes removed, or emptied, and that no program wrote since.
     cleared: BTreeSet<String>,
@@ -132,15 +132,15 @@ struct Case<'a> {
     shells: BTreeSet<String>,
     /// Folders that the judge's processes worked in.
     folders: BTreeSet<String>,
-    /// Whether a reward was written.
+    /// True if a reward was written.
     rewarded: bool,
-    /// Whether a program ran since.
+    /// True if a program ran since.
     suspect: bool,
     doubts: Vec<String>,
 }
 
-impl<'a> Case<'a> {
-    fn new(known: &'a Known) -> Self {
+impl<'a> Analysis<'a> {
+    fn new(known: &'a TrustFacts) -> Self {
         Self {
             known,
             began_ns: 0,
@@ -209,7 +209,7 @@ impl<'a> Case<'a> {
         self.touched_ns = self.touched_ns.min(at_ns);
     }
 
-    /// Whether what stands at a path may be of the acting side's making.
+    /// True if what stands at a path may be of the acting side's making.
     fn is_acting(&self, path: &str, changed_ns: i64) -> bool {
         let path = path.strip_suffix(" (deleted)").unwrap_or(path);
         if self.known.changed.contains(path)
@@ -224,13 +224,13 @@ impl<'a> Case<'a> {
             || self.known.layered.contains(path))
     }
 
-    /// Whether a link may be of the acting side's making.
+    /// True if a link may be of the acting side's making.
     fn is_acting_link(&self, path: &str) -> bool {
         self.known.changed.contains(path)
             || !(self.own_links.contains(path) || self.known.layered.contains(path) || is_below(path, TESTS))
     }
 
-    /// What a process was given by the judge: its arguments, and the tests that it read.
+    /// Words that the judge gave a process: its arguments, and the tests that it read.
     fn words(&self, process: &Process) -> Vec<&'a str> {
         // What the judge wrote before it touched anything came out of its tests.
         let made = process.texts.iter().any(|path| !self.known.texts.contains_key(path));
@@ -287,7 +287,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether a process of the judge's becomes a program. What is not asked for by its path is doubted.
+    /// True if a process of the judge's becomes a program. What is not asked for by its path is doubted.
     fn runs_a_program(&mut self, before: &Process, ran: &Ran) -> bool {
         let mut programs: Vec<&str> =
             ran.links.iter().filter(|link| self.is_acting_link(link)).map(String::as_str).collect();
@@ -354,7 +354,7 @@ impl<'a> Case<'a> {
                     *own = Some(identity(file));
                 }
                 let judges = is_below(path, RESULTS) || is_below(path, TESTS) || self.is_out_of_its_way(&process, path);
-                if judges || doubt::is_taken(path, mode, &self.known.search) {
+                if judges || removed::is_taken(path, mode, &self.known.search) {
                     self.doubt(format!("a program of the acting side put {path} in place, or took it away"));
                 }
             }
@@ -383,7 +383,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether a program has no business with a file of the judge's: it lies neither where the acting side worked nor where the
+    /// True if a program has no business with a file of the judge's: it lies neither where the acting side worked nor where the
     /// judge sent it.
     fn is_out_of_its_way(&self, process: &Process, path: &str) -> bool {
         let handed = process.paths.iter().any(|handed| handed != "/" && is_below(path, handed));
@@ -410,7 +410,7 @@ impl<'a> Case<'a> {
         self.moved.insert(path.to_owned());
     }
 
-    /// Whether the acting side made or changed what stands at a path itself, and it was not cleared away.
+    /// True if the acting side made or changed what stands at a path itself, and it was not cleared away.
     fn holds(&self, path: &str) -> bool {
         !self.cleared.contains(path) && (self.known.changed.contains(path) || self.moved.contains(path))
     }
@@ -471,7 +471,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether a file is opened for writing, or made, by these flags.
+/// True if a file is opened for writing, or made, by these flags.
 fn writes(flags: i32) -> bool {
     flags & (ACCESS | CREATE | TRUNCATE) != 0
 }

@@ -1,4 +1,4 @@
-//! What is known of a process while its record is read.
+//! Facts about a process while its record is read.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::words;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Process {
     pub(super) parent: i32,
-    /// Whether it is a program of the acting side, run as one of its own.
+    /// True if it is a program of the acting side, run as one of its own.
     pub(super) is_program: bool,
     pub(super) exe: String,
     pub(super) folder: String,
@@ -19,9 +19,9 @@ pub(super) struct Process {
     pub(super) paths: BTreeSet<String>,
     /// The judge's own files that it has read since it became what it is.
     pub(super) texts: BTreeSet<String>,
-    /// Whether one of its arguments may be the judge's code.
+    /// True if one of its arguments may be the judge's code.
     pub(super) is_told: bool,
-    /// Whether it read data of the acting side's that it was handed, and holds none of the judge's code: it may do what that says.
+    /// True if it read data of the acting side's that it was handed, and holds none of the judge's code: it may do what that says.
     pub(super) is_swayed: bool,
     /// A file of the acting side's that it found by itself in a folder which it was sent to: it may start programs because of it.
     pub(super) led_by: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Process {
     pub(super) wrote: BTreeSet<String>,
     /// Compiled modules that it looked for: folder and stem.
     pub(super) looked_for: BTreeSet<(String, String)>,
-    /// What its standard input may be, opened by a shell.
+    /// Possible standard input, opened by a shell.
     pub(super) reads: Option<String>,
     /// Files that it holds as its parent does, since it became what it is.
     pub(super) shared: BTreeSet<String>,
@@ -40,22 +40,22 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Whether it holds code of the judge's: tests that it read, or an argument.
+    /// True if it holds code of the judge's: tests that it read, or an argument.
     pub(super) fn holds_tests(&self) -> bool {
         !self.texts.is_empty() || (self.is_told && words::carries_out(&self.exe))
     }
 
-    /// Whether it was handed a path as an argument, and nothing of the judge's beside it.
+    /// True if it was handed a path as an argument, and nothing of the judge's beside it.
     pub(super) fn is_handed(&self, path: &str) -> bool {
         self.texts.is_empty() && !self.is_told && self.paths.contains(path)
     }
 
-    /// Whether it was handed a path, or a folder that it lies in.
+    /// True if it was handed a path, or a folder that it lies in.
     pub(super) fn is_sent_to(&self, path: &str) -> bool {
         self.paths.iter().any(|handed| handed != "/" && is_below(path, handed))
     }
 
-    /// Whether its arguments ask for a program: by its name, or with all of its code.
+    /// True if its arguments ask for a program: by its name, or with all of its code.
     pub(super) fn asks_for(&self, ran: &Ran) -> bool {
         match ran.argv.as_slice() {
             [_, option, code, ..] if option == "-c" => {
@@ -106,7 +106,7 @@ pub(super) fn resolved(path: &str, folder: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Whether `path` is `folder` or below it.
+/// True if `path` is `folder` or below it.
 pub(super) fn is_below(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches('/');
     path == folder || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))

@@ -1,14 +1,14 @@
-//! What processes open: which of it is data that is asked for, which is a program, and which is a load.
+//! Files that processes open: which of it is data that is asked for, which is a program, and which is a load.
 
 use palestra_sandbox::watch::Opened;
 
 use super::process::{Process, is_below};
 use super::{
-    ACCESS, Case, EXCLUSIVE, FOLDER, KERNEL, KIND, READ_WRITE, REGULAR, RESULTS, SYSTEM, TESTS, TRUNCATE, code,
+    ACCESS, Analysis, EXCLUSIVE, FOLDER, KERNEL, KIND, READ_WRITE, REGULAR, RESULTS, SYSTEM, TESTS, TRUNCATE, code,
     identity, is_reward, words,
 };
 
-/// What anybody may read of another process: how it fares, and the environment that programs inherit, not what it holds.
+/// Files of another process that anybody may read: how it fares, and the environment that programs inherit, not what it holds.
 const PUBLIC: [&str; 15] = [
     "stat",
     "status",
@@ -27,7 +27,7 @@ const PUBLIC: [&str; 15] = [
     "schedstat",
 ];
 
-impl Case<'_> {
+impl Analysis<'_> {
     pub(super) fn opened_by_program(&mut self, opened: &Opened) {
         let process = self.process(opened.pid).clone();
         let writes = opened.flags & ACCESS != 0;
@@ -133,14 +133,14 @@ impl Case<'_> {
         }
     }
 
-    /// What a file holds is the acting side's, wherever it is found.
+    /// Attributes a file's contents to the acting side, wherever the file is found.
     fn copies(&mut self, opened: &Opened) {
         if kind(opened) == REGULAR {
             self.contents.insert(opened.file.content);
         }
     }
 
-    /// Whether a link of the acting side's leads where it has no data of its own, nor of the image's: to the tests' files, to those of
+    /// True if a link of the acting side's leads where it has no data of its own, nor of the image's: to the tests' files, to those of
     /// the kernel, to what is no file, or, for writing, anywhere.
     fn leads_astray(&self, opened: &Opened) -> bool {
         let path = opened.path.as_str();
@@ -191,13 +191,13 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a process loads a file, by its looks or because Python looked for what was compiled from it.
+    /// True if a process loads a file, by its looks or because Python looked for what was compiled from it.
     fn is_loaded(&self, process: &Process, opened: &Opened, code: bool) -> bool {
         let imported = words::is_python(&process.exe) && self.imports(process, &opened.given);
         imported || self.becomes_code(process, &opened.given) || (code && !self.is_python_text(process, opened))
     }
 
-    /// Whether what the judge's text says makes a process load a file as code that does not look like any.
+    /// True if what the judge's text says makes a process load a file as code that does not look like any.
     fn becomes_code(&self, process: &Process, path: &str) -> bool {
         if words::is_python(&process.exe) {
             return !path.ends_with(".json") && self.says(process, words::obeys);
@@ -206,7 +206,7 @@ impl Case<'_> {
         !parsed && words::is_interpreter(&process.exe) && self.says(process, |text| words::loads(text, path))
     }
 
-    /// Whether a process of Python's reads what looks like code as text: a source that it did not look for as a module.
+    /// True if a process of Python's reads what looks like code as text: a source that it did not look for as a module.
     fn is_python_text(&self, process: &Process, opened: &Opened) -> bool {
         let names = [opened.path.as_str(), opened.given.as_str()];
         words::is_python(&process.exe)
@@ -227,14 +227,14 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a Python process opens a file as a module: it looks for what was compiled from it first.
+    /// True if a Python process opens a file as a module: it looks for what was compiled from it first.
     fn imports(&self, process: &Process, path: &str) -> bool {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let stem = name.split('.').next().unwrap_or(name);
         process.looked_for.iter().any(|(at, module)| module == stem && (at == folder || at.ends_with(folder)))
     }
 
-    /// Whether the judge names a file itself, by its path or by its name in its folder, and not some other of the same name.
+    /// True if the judge names a file itself, by its path or by its name in its folder, and not some other of the same name.
     fn names_itself(&self, process: &Process, path: &str) -> bool {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         self.says(process, |text| words::names_path(text, path, &process.folder))
@@ -242,7 +242,7 @@ impl Case<'_> {
                 && (process.folder == folder || self.says(process, |text| words::names_folder(text, folder))))
     }
 
-    /// Whether a file is below a folder that the judge names and that no process of its own worked in, nor above.
+    /// True if a file is below a folder that the judge names and that no process of its own worked in, nor above.
     pub(super) fn is_in_a_named_folder(&self, process: &Process, path: &str) -> bool {
         let mut folder = path;
         while let Some((above, _)) = folder.rsplit_once('/') {
@@ -303,20 +303,20 @@ impl Case<'_> {
         self.process(opened.pid).wrote.insert(path.to_owned());
     }
 
-    /// Whether a folder is of the acting side's making, and not where it worked.
+    /// True if a folder is of the acting side's making, and not where it worked.
     fn is_acting_folder(&self, path: &str) -> bool {
         let made = self.known.changed.contains(path) && !self.known.replaced.contains(path);
         made && !is_below(&self.known.folder, path) && !self.cleared.contains(path)
     }
 
-    /// Whether what was to stand at a path came to stand below it, since a folder was there: a copied folder anywhere, a file where the
+    /// True if what was to stand at a path came to stand below it, since a folder was there: a copied folder anywhere, a file where the
     /// acting side did not work.
     fn is_led_into(&self, folder: &str, path: &str) -> bool {
         let below = path.strip_prefix(folder).and_then(|below| below.strip_prefix('/'));
         below.is_some_and(|below| below.contains('/') || !is_below(folder, &self.known.folder))
     }
 
-    /// Whether a file is code that the judge brought or wrote, and no copy of what the acting side made.
+    /// True if a file is code that the judge brought or wrote, and no copy of what the acting side made.
     fn is_judges_code(&self, opened: &Opened) -> bool {
         let path = opened.path.as_str();
         (self.known.texts.contains_key(path) || self.own.contains_key(path))

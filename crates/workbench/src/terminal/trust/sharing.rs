@@ -1,11 +1,11 @@
-//! What programs of the acting side and the tests have together: open files, and links to what is the judge's.
+//! Resources that programs of the acting side and the tests share: open files, and links to what is the judge's.
 
 use std::collections::BTreeSet;
 
 use super::process::{is_below, resolved};
-use super::{Case, RESULTS, TESTS};
+use super::{Analysis, RESULTS, TESTS};
 
-impl Case<'_> {
+impl Analysis<'_> {
     /// A program holds files as the judge's process that started it does. What the tests read there it can read, wind back or use up,
     /// and into what they write there it can write. Processes between them that hold no tests, such as `timeout`, pass on what they got.
     pub(super) fn shares(&mut self, pid: i32) {

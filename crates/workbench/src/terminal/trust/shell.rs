@@ -1,8 +1,8 @@
-//! What shells evaluate. `[[ A -eq B ]]`, `(( ))`, `$(( ))`, `let`, `declare -i` and subscripts take texts as expressions, in which
-//! `x=1` assigns and `a[$(command)]` runs a command; `eval` and `source <(…)` take them as commands, `export` and `env` as variables, and
-//! programs of awk, Python or jq that are put together from them as code. Where such a text comes from a file or a program, its
-//! author decides what the shell does, and no other process shows it. So a test's text is read for it, cautiously: what is not known to
-//! be a number counts as such a text.
+//! Evaluation by shells. `[[ A -eq B ]]`, `(( ))`, `$(( ))`, `let`, `declare -i` and subscripts take texts as expressions, in which `x=1`
+//! assigns and `a[$(command)]` runs a command; `eval` and `source <(…)` take them as commands, `export` and `env` as variables, and
+//! programs of awk, Python or jq that are put together from them as code. Where such a text comes from a file or a program, its author
+//! decides what the shell does, and no other process shows it. So a test's text is read for it, cautiously: what is not known to be a
+//! number counts as such a text.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,7 @@ static SUBSCRIPT: LazyLock<Regex> =
 /// A piece of a value: where it begins, and how long it is.
 static PIECE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\$\{(?:[A-Za-z_]\w*(?:\[[^\]]*\])?|[0-9@*]):([^}=?+\-:][^}:]*)(?::([^}]*))?\}"));
-/// What makes variables of its arguments, with these.
+/// Commands that make variables of their arguments, with these.
 static VARIABLES: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?m)(?:^|[\s;&|({])(?:export|declare|typeset|local|readonly|env)[ \t]+([^\n;&|]+)"));
 /// Commands out of what another command prints, or out of a pipe.
@@ -49,11 +49,11 @@ static CALCULATED: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Expansions in a text.
 static EXPANSIONS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\$\(|`|\$\{[^}]*\}|\$(?:[A-Za-z_]\w*|[0-9@*])"));
-/// What the shell looks up as names of files.
+/// Patterns that the shell looks up as names of files.
 static LISTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"[*?]|\[[^\]\s]+\]|\b(?:ls|find|xargs)\b"));
 /// Names and parameters in an expression.
 static NAMES: LazyLock<Regex> = LazyLock::new(|| pattern(r"\$?\{?#?[A-Za-z_]\w*|\$\{?[0-9@*]"));
-/// What gives nothing but a number: a count of what is read.
+/// Substitutions that give nothing but a number: a count of what is read.
 static COUNT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?:^|\|)\s*(?:wc\s+-[lcmw]\s*(?:<\s*\S+)?|grep\s+-[A-Za-z]*c[A-Za-z]*\s+[^|*?\[]+)\s*(?:2>\s*/dev/null)?\s*$",
@@ -110,12 +110,12 @@ pub(super) fn evaluated(text: &str) -> Option<String> {
     found.map(|piece| piece.chars().take(80).collect())
 }
 
-/// Whether a shell's text takes names of files from what lies in a folder, so that one may become an option or a variable.
+/// True if a shell's text takes names of files from what lies in a folder, so that one may become an option or a variable.
 pub(super) fn lists_files(text: &str) -> bool {
     LISTS.is_match(&without_comments(text))
 }
 
-/// Whether a name of a file may be taken for an option, or for a variable that is given a value, by itself or where it is split.
+/// True if a name of a file may be taken for an option, or for a variable that is given a value, by itself or where it is split.
 pub(super) fn is_odd_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let assigns = |word: &str| {
@@ -127,7 +127,7 @@ pub(super) fn is_odd_name(path: &str) -> bool {
     name.split_whitespace().any(|word| word.starts_with('-') || assigns(word))
 }
 
-/// Whether one of the arguments of a command that sets variables is the name of one, or all of it, from elsewhere.
+/// True if one of the arguments of a command that sets variables is the name of one, or all of it, from elsewhere.
 fn names_from_elsewhere(arguments: &str, text: &str) -> bool {
     let mut rest = arguments.trim_start();
     while !rest.is_empty() {
@@ -146,7 +146,7 @@ fn names_from_elsewhere(arguments: &str, text: &str) -> bool {
     false
 }
 
-/// What follows a word, whose quotes and substitutions may hold blanks.
+/// Text after a word, whose quotes and substitutions may hold blanks.
 fn after_word(text: &str) -> &str {
     let (mut depth, mut quoted) = (0_i32, None);
     for (at, letter) in text.char_indices() {
@@ -190,7 +190,7 @@ fn programmed(text: &str) -> Option<String> {
     })
 }
 
-/// Whether a text holds an expansion of what is neither a number nor written in the text itself.
+/// True if a text holds an expansion of what is neither a number nor written in the text itself.
 fn is_open_text(piece: &str, text: &str) -> bool {
     let counted = counted(&piece.replace("\\$", ""));
     EXPANSIONS.find_iter(&counted).any(|found| {
@@ -200,7 +200,7 @@ fn is_open_text(piece: &str, text: &str) -> bool {
     })
 }
 
-/// Whether a variable is only ever given texts that stand in the shell's own text, or names of new files and folders.
+/// True if a variable is only ever given texts that stand in the shell's own text, or names of new files and folders.
 fn is_written(expansion: &str, text: &str) -> bool {
     let Some(name) = expansion.strip_prefix('$') else { return false };
     let name = name.trim_start_matches('{').trim_end_matches('}');
@@ -219,7 +219,7 @@ fn is_written(expansion: &str, text: &str) -> bool {
     assigned(name, text).is_some_and(|values| !values.is_empty() && values.iter().all(|value| plain(value)))
 }
 
-/// Whether a text makes an array whose subscripts are texts.
+/// True if a text makes an array whose subscripts are texts.
 fn is_table(array: &str, text: &str) -> bool {
     Regex::new(&format!(r"(?:declare|typeset|local)[ \t]+-[A-Za-z]*A[A-Za-z]*[ \t]+[^\n;&|]*\b{array}\b"))
         .is_ok_and(|table| table.is_match(text))
@@ -235,7 +235,7 @@ fn without_comments(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What stands between two marks, each time.
+/// Every text between two marks.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -249,7 +249,7 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
     found
 }
 
-/// Whether an expression is made of numbers, and of variables that the text itself gives numbers to and nothing else.
+/// True if an expression is made of numbers, and of variables that the text itself gives numbers to and nothing else.
 fn is_number(expression: &str, text: &str) -> bool {
     let mut plain = expression.trim().trim_matches('"').to_owned();
     for special in ["$?", "$#", "$!", "$$", "${?}", "${#}"] {
@@ -313,7 +313,7 @@ fn assigned(name: &str, text: &str) -> Option<Vec<String>> {
     Some(given)
 }
 
-/// Whether a text gives a variable numbers and nothing else.
+/// True if a text gives a variable numbers and nothing else.
 fn is_counter(name: &str, text: &str) -> bool {
     let Some(given) = assigned(name, text) else { return false };
     // `for ((i = 0; …` and `((i = 0` give it what the expression is checked for as a whole.
@@ -321,7 +321,7 @@ fn is_counter(name: &str, text: &str) -> bool {
     (in_expression || !given.is_empty()) && given.iter().all(|value| is_literal(value))
 }
 
-/// Whether a value that is given to a variable is a number whatever happens.
+/// True if a value that is given to a variable is a number whatever happens.
 fn is_literal(value: &str) -> bool {
     let value = value.trim_matches('"');
     if let Some(expression) = value.strip_prefix("$((").and_then(|rest| rest.strip_suffix("))")) {

@@ -1,4 +1,4 @@
-//! What the judge's own text says about files: its test files, and the arguments that it gave to programs.
+//! References to files in the judge's own text: its test files, and the arguments that it gave to programs.
 
 use std::sync::LazyLock;
 
@@ -39,7 +39,7 @@ const READERS: [&str; 24] = [
     "cksum",
 ];
 
-/// What evaluates a text as code in Python.
+/// Python expressions that evaluate a text as code.
 #[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
 static EVALUATES: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(exec|eval|execfile|run_path|run_module|FunctionType)\s*\(").expect("a pattern"));
@@ -48,7 +48,7 @@ static EVALUATES: LazyLock<Regex> =
 static OBEYS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?:^|[^.\w])(?:exec|eval|execfile)\s*\(|\b(?:run_path|load_source|doctest)\b").expect("a pattern")
 });
-/// What loads a file as code in other languages, with what it is given.
+/// Expressions that load a file as code in other languages, with its argument.
 #[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
 static LOADS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -56,12 +56,12 @@ static LOADS: LazyLock<Regex> = LazyLock::new(|| {
     )
     .expect("a pattern")
 });
-/// What carries out a file in the shell itself, with what follows.
+/// Commands that run a file in the shell itself, with the rest.
 #[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
 static SOURCES: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)(?:^|[;&|(){}]|\s)(?:source|\.)[ \t]+([^\n;&|]+)").expect("a pattern"));
 
-/// Whether a text holds a name that does not go on at either side. `left` says what must not stand before it.
+/// True if a text holds a name that does not go on at either side. `left` says what must not stand before it.
 fn holds(text: &str, name: &str, left: impl Fn(char) -> bool) -> bool {
     let goes_on = |letter: char| letter.is_alphanumeric() || "_-".contains(letter);
     !name.is_empty()
@@ -78,13 +78,13 @@ fn holds(text: &str, name: &str, left: impl Fn(char) -> bool) -> bool {
         })
 }
 
-/// Whether a text names a file, by its last part at least.
+/// True if a text names a file, by its last part at least.
 pub(super) fn names(text: &str, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     holds(text, name, |before| before.is_alphanumeric() || "_-.".contains(before))
 }
 
-/// Whether a text names a path: whole, or as it is seen from `folder`.
+/// True if a text names a path: whole, or as it is seen from `folder`.
 pub(super) fn names_path(text: &str, path: &str, folder: &str) -> bool {
     let goes_on = |before: char| before.is_alphanumeric() || "_-./".contains(before);
     if holds(text, path, goes_on) {
@@ -96,7 +96,7 @@ pub(super) fn names_path(text: &str, path: &str, folder: &str) -> bool {
     (below.contains('/') && holds(text, below, goes_on)) || holds(text, &format!("./{below}"), goes_on)
 }
 
-/// Whether a text names a folder as a whole path, or with names of files in it that it does not spell out.
+/// True if a text names a folder as a whole path, or with names of files in it that it does not spell out.
 pub(super) fn names_folder(text: &str, folder: &str) -> bool {
     let goes_on = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
     text.match_indices(folder).any(|(at, _)| {
@@ -113,17 +113,17 @@ pub(super) fn names_folder(text: &str, folder: &str) -> bool {
     })
 }
 
-/// Whether a text evaluates other texts as Python.
+/// True if a text evaluates other texts as Python.
 pub(super) fn evaluates(text: &str) -> bool {
     EVALUATES.is_match(text)
 }
 
-/// Whether a text evaluates what it reads as Python, whatever it is called.
+/// True if a text evaluates what it reads as Python, whatever it is called.
 pub(super) fn obeys(text: &str) -> bool {
     OBEYS.is_match(text)
 }
 
-/// Whether a text of a language other than Python and the shell's may load a file as code: by its name, with an ending or without, or
+/// True if a text of a language other than Python and the shell's may load a file as code: by its name, with an ending or without, or
 /// by one that it puts together.
 pub(super) fn loads(text: &str, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -137,14 +137,14 @@ pub(super) fn loads(text: &str, path: &str) -> bool {
     })
 }
 
-/// Whether a program carries out code of a language other than Python and the shell's.
+/// True if a program carries out code of a language other than Python and the shell's.
 pub(super) fn is_interpreter(exe: &str) -> bool {
     ["node", "perl", "ruby", "lua", "php", "R", "Rscript", "tclsh", "guile", "deno", "bun"].iter().any(|known| {
         program(exe).strip_prefix(known).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.'))
     })
 }
 
-/// Whether a shell's text may carry out a file in the shell itself.
+/// True if a shell's text may carry out a file in the shell itself.
 pub(super) fn sources(text: &str, path: &str) -> bool {
     SOURCES.captures_iter(text).any(|found| {
         let operand = &found[1];
@@ -188,12 +188,12 @@ fn code_options(exe: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether what follows an option is code or a module.
+/// True if what follows an option is code or a module.
 pub(super) fn names_code(exe: &str, option: &str) -> bool {
     code_options(exe).contains(&option)
 }
 
-/// Whether a program is told code by its arguments. What follows the script of an interpreter is data, and tools that only search,
+/// True if a program is told code by its arguments. What follows the script of an interpreter is data, and tools that only search,
 /// compare or print carry out nothing.
 pub(super) fn is_told(exe: &str, argv: &[String]) -> bool {
     if READERS.contains(&program(exe)) {
@@ -212,26 +212,26 @@ pub(super) fn is_told(exe: &str, argv: &[String]) -> bool {
     arguments().take(taken).any(|argument| may_be_code(exe, argument))
 }
 
-/// Whether an argument is several options of one letter, and this is among them.
+/// True if an argument is several options of one letter, and this is among them.
 fn bundles(argument: &str, option: &str) -> bool {
     let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
     let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
     letters.zip(letter).is_some_and(|(letters, letter)| letters.contains(letter))
 }
 
-/// Whether a program carries out texts.
+/// True if a program carries out texts.
 pub(super) fn carries_out(exe: &str) -> bool {
     is_shell(exe) || INTERPRETERS.iter().any(|known| program(exe).starts_with(known))
 }
 
-/// Whether a program that got these arguments carries out its standard input.
+/// True if a program that got these arguments carries out its standard input.
 pub(super) fn obeys_its_input(exe: &str, argv: &[String]) -> bool {
     let name = program(exe);
     let database = name.starts_with("sqlite3") || name.starts_with("psql");
     carries_out(exe) && (database || argv.iter().skip(1).all(|argument| argument.starts_with('-')))
 }
 
-/// Whether an argument may be code that the judge wrote, or say where it comes from.
+/// True if an argument may be code that the judge wrote, or say where it comes from.
 pub(super) fn may_be_code(exe: &str, argument: &str) -> bool {
     let from_elsewhere = argument == "-" || argument.starts_with("/dev/") || argument.starts_with("/proc/");
     let letters = [' ', '\n', '\t', ';', '(', '{', '=', '\'', '"', '$', '`', '|', '<', '>'];
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_evaluates_is_known() {
+    fn evaluating_expressions_are_known() {
         for text in ["exec(open(p).read())", "eval (x)", "runpy.run_path(p)"] {
             assert!(evaluates(text), "{text}");
         }

@@ -27,7 +27,7 @@ use palestra_state::secrets::Secrets;
 use palestra_workbench::work::{Input, Judgement, Upload, UploadedFile, Work as _};
 use serde_json::Value;
 
-use crate::desk::{TestDesk, exec};
+use crate::workbench::{TestWorkbench, exec};
 
 /// A task, and something that is done in it.
 pub(crate) struct Case {
@@ -35,15 +35,15 @@ pub(crate) struct Case {
     /// The tests: `test.sh`, and files by name.
     pub(crate) script: &'static str,
     pub(crate) files: &'static [(&'static str, &'static str)],
-    /// What is done.
+    /// The attack.
     pub(crate) acts: &'static str,
-    /// What it scores.
+    /// Its score.
     pub(crate) score: f64,
-    /// What the reason of the doubt holds; trusted where it is left out. A score of 0 stays trainable.
+    /// Part of the reason of the doubt; trusted where it is left out. A score of 0 stays trainable.
     pub(crate) doubt: Option<&'static str>,
 }
 
-/// What is done against tests, has its effect, and is doubted.
+/// Asserts that an attack on tests has its effect, and is doubted.
 const fn attack(
     name: &'static str,
     script: &'static str,
@@ -57,7 +57,7 @@ const fn attack(
 const DOCKERFILE: &str = "FROM node:20\nWORKDIR /app\nCOPY Makefile .\nRUN git init -q repo && git -C repo config user.email a@b.c && git -C repo config user.name a\n";
 const MAKEFILE: &str = "check:\n\t@grep -q 42 answer.txt\n";
 
-fn row(test: &TestDesk, case: &Case) -> Value {
+fn row(test: &TestWorkbench, case: &Case) -> Value {
     let mut files = BTreeMap::new();
     let mut put = |path: String, text: &str| {
         files.insert(path, UploadedFile { mode: 0o644, bytes: text.as_bytes().to_vec() });
@@ -76,33 +76,33 @@ fn row(test: &TestDesk, case: &Case) -> Value {
 }
 
 /// Opens the task, does what the case does, and judges it.
-async fn played(test: &TestDesk, case: &Case) -> Judgement {
+async fn played(test: &TestWorkbench, case: &Case) -> Judgement {
     let row = row(test, case);
-    let mut room = test.open(&row, "case").await;
-    let seen = exec(&mut *room, &format!("set -e; cd /app; {}", case.acts)).await;
+    let mut workspace = test.open(&row, "case").await;
+    let seen = exec(&mut *workspace, &format!("set -e; cd /app; {}", case.acts)).await;
     assert_eq!(seen.data["exit_code"], 0, "{}: {}", case.name, seen.text);
-    let evidence = room.evidence().await.expect("evidence");
-    room.close().await;
+    let evidence = workspace.evidence().await.expect("evidence");
+    workspace.close().await;
     test.terminal
-        .judge(&row, Secrets::Seed(7), &evidence, &test.desk)
+        .judge(&row, Secrets::Seed(7), &evidence, &test.workbench)
         .await
         .unwrap_or_else(|error| panic!("{}: {error:?}", case.name))
 }
 
 /// Solves a task as its own solution does, and judges it.
-async fn solved(test: &TestDesk, row: &Value) -> Judgement {
-    let mut room = test.open(row, "solved").await;
+async fn solved(test: &TestWorkbench, row: &Value) -> Judgement {
+    let mut workspace = test.open(row, "solved").await;
     for call in test.terminal.oracle(row, 7).expect("a solution") {
-        room.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await.expect("the sandbox lives");
+        workspace.act(Input::Call { tool: &call.tool, arguments: &call.arguments }).await.expect("the sandbox lives");
     }
-    let evidence = room.evidence().await.expect("evidence");
-    room.close().await;
-    test.terminal.judge(row, Secrets::Seed(7), &evidence, &test.desk).await.expect("judged")
+    let evidence = workspace.evidence().await.expect("evidence");
+    workspace.close().await;
+    test.terminal.judge(row, Secrets::Seed(7), &evidence, &test.workbench).await.expect("judged")
 }
 
 /// Plays all cases on one back end; what is not as it should be.
 async fn faults(backend: &str, cases: &[Case]) -> Vec<String> {
-    let Some(test) = TestDesk::on(backend, &["languages"]).await else { return Vec::new() };
+    let Some(test) = TestWorkbench::on(backend, &["languages"]).await else { return Vec::new() };
     let mut faults = Vec::new();
     for case in cases {
         let judgement = played(&test, case).await;
@@ -121,7 +121,7 @@ async fn faults(backend: &str, cases: &[Case]) -> Vec<String> {
             ));
         }
     }
-    assert_eq!(test.desk.sandboxes.open(), 0);
+    assert_eq!(test.workbench.sandboxes.open(), 0);
     faults
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use palestra_workbench::terminal::check::check_task;
 use palestra_workbench::work::{Upload, UploadedFile, Work as _};
 
-use crate::desk::TestDesk;
+use crate::workbench::TestWorkbench;
 
 /// Folders whose tests load what the acting side made, so that their verdicts are not trusted: git reads the whole of a repository
 /// as it is, settings among it.
@@ -33,13 +33,13 @@ fn uploaded(folder: &Path) -> BTreeMap<String, UploadedFile> {
 }
 
 async fn share_that_is_trusted(backend: &str) {
-    let Some(test) = TestDesk::on(backend, &["shell", "python", "build"]).await else { return };
+    let Some(test) = TestWorkbench::on(backend, &["shell", "python", "build"]).await else { return };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/folders");
     let rows = test.terminal.rows(&Upload::Files(uploaded(&folder))).unwrap_or_else(|faults| panic!("{faults:#?}"));
     let (mut trusted, mut others) = (Vec::new(), BTreeMap::new());
     for (_, row) in &rows {
         let name = row["name"].as_str().expect("a name").to_owned();
-        let report = check_task(&test.terminal, row, &test.desk, None).await;
+        let report = check_task(&test.terminal, row, &test.workbench, None).await;
         assert_eq!((report.solution, &report.faults), (Some(1.0), &Vec::new()), "{name}");
         let judged = super::solved(&test, row).await;
         if judged.trainable {

@@ -1,4 +1,4 @@
-//! What a server answers to a batch of statements.
+//! Reader of a server's answers to a batch of statements.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::{DataRowBody, ErrorResponseBody, Message, RowDescriptionBody};
 use tokio::io::AsyncRead;
 
-use super::{Ask, Received, WireError, receive};
+use super::{BatchStatement, Received, WireError, receive};
 use crate::engine::error_text;
 
-/// How much of a result is kept.
+/// Bounds of the part of a result that is kept.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Bounds {
     /// Rows; `usize::MAX` for all.
     pub(in super::super) rows_max: usize,
     /// Bytes of values.
     pub(in super::super) bytes_max: usize,
-    /// Whether the statement is run to its end even when no more rows are wanted, so that it has a command tag.
+    /// True if the statement is run to its end even when no more rows are wanted, so that it has a command tag.
     pub(in super::super) to_end: bool,
 }
 
@@ -35,7 +35,7 @@ pub(in super::super) struct Field {
     pub(in super::super) type_oid: u32,
 }
 
-/// What one statement gave.
+/// Reply to one statement.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Reply {
     /// The command tag; empty where more rows than wanted were there, so that the statement was not run to its end.
@@ -53,7 +53,7 @@ pub(in super::super) struct Reply {
     pub(in super::super) bytes: usize,
 }
 
-/// What a batch gave: the replies of statements that succeeded, and why the next one did not.
+/// Answer to a batch: the replies of statements that succeeded, and why the next one did not.
 #[derive(Debug, Default)]
 pub(in super::super) struct Answer {
     pub(in super::super) replies: Vec<Reply>,
@@ -117,12 +117,13 @@ impl ServerError {
 pub(super) async fn read<R: AsyncRead + Unpin>(
     stream: &mut R,
     input: &mut BytesMut,
-    asks: &[Ask<'_>],
+    batch: &[BatchStatement<'_>],
 ) -> Result<Answer, WireError> {
     let mut answer = Answer::default();
     let mut reply = Reply::default();
     loop {
-        let bounds = asks.get(answer.replies.len()).map_or_else(Bounds::default, |ask| ask.bounds);
+        let bounds =
+            batch.get(answer.replies.len()).map_or_else(Bounds::default, |batch_statement| batch_statement.bounds);
         match receive(stream, input, bounds.bytes_max.saturating_add(1 << 16)).await? {
             Received::HugeRow => {
                 reply.huge_row |= !reply.truncated;

@@ -41,7 +41,7 @@ pub(super) struct Login {
     pub(super) application: String,
 }
 
-/// What went wrong with a connection or a statement.
+/// Errors of a connection or a statement.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WireError {
     /// The server's own words. The connection can be used on.
@@ -60,16 +60,16 @@ impl From<std::io::Error> for WireError {
 
 /// A statement of a batch.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ask<'a> {
+pub(super) struct BatchStatement<'a> {
     pub(super) sql: &'a str,
     /// In text form; `None` is NULL. The server finds out their types.
     pub(super) parameters: &'a [Option<String>],
     pub(super) bounds: Bounds,
-    /// Whether the server only says whether it understands it, and the types of its parameters.
+    /// True if the server only says whether it understands it, and the types of its parameters.
     pub(super) parse_only: bool,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> BatchStatement<'a> {
     /// A statement of our own, whose result is small.
     pub(super) fn plain(sql: &'a str) -> Self {
         Self { sql, ..Self::default() }
@@ -90,15 +90,15 @@ pub(super) struct Wire {
     in_flight: bool,
 }
 
-/// What it takes to interrupt what a connection runs.
+/// Handle that cancels the query of a connection.
 #[derive(Debug, Clone)]
-pub(super) struct Interrupter {
+pub(super) struct CancelHandle {
     address: Address,
     process: i32,
     secret: i32,
 }
 
-impl Interrupter {
+impl CancelHandle {
     /// Asks the server to cancel what the connection runs now. Nothing happens when it runs nothing.
     pub(super) async fn interrupt(&self) -> std::io::Result<()> {
         let mut stream = open(&self.address).await?;
@@ -141,20 +141,20 @@ impl Wire {
         Ok(wire)
     }
 
-    /// What it takes to interrupt it.
-    pub(super) fn interrupter(&self) -> Interrupter {
-        Interrupter { address: self.address.clone(), process: self.process, secret: self.secret }
+    /// Handle that cancels its query.
+    pub(super) fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle { address: self.address.clone(), process: self.process, secret: self.secret }
     }
 
     /// Runs statements one after the other in one round trip, up to the first that fails. Outside a transaction block they are one
     /// transaction.
     ///
     /// When the caller stops waiting, the connection is of no more use.
-    pub(super) async fn batch(&mut self, asks: &[Ask<'_>]) -> Result<Answer, WireError> {
+    pub(super) async fn batch(&mut self, batch: &[BatchStatement<'_>]) -> Result<Answer, WireError> {
         if self.in_flight {
             return Err(WireError::Broken("an earlier answer was not waited for".to_owned()));
         }
-        let bytes = encode(asks)?;
+        let bytes = encode(batch)?;
         self.in_flight = true;
         // The server may answer the first statements before it has read the last, so both directions go on at the same time.
         let Self { stream, input, .. } = self;
@@ -163,7 +163,7 @@ impl Wire {
             writer.write_all(&bytes).await?;
             writer.flush().await
         };
-        let (sent, answer) = tokio::join!(send, answer::read(&mut reader, input, asks));
+        let (sent, answer) = tokio::join!(send, answer::read(&mut reader, input, batch));
         let answer = answer?;
         sent?;
         self.in_flight = false;
@@ -173,7 +173,7 @@ impl Wire {
     /// Runs one statement and gives its rows.
     pub(super) async fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, WireError> {
         let bounds = Bounds { rows_max: usize::MAX, ..Bounds::default() };
-        let answer = self.batch(&[Ask { bounds, ..Ask::plain(sql) }]).await?;
+        let answer = self.batch(&[BatchStatement { bounds, ..BatchStatement::plain(sql) }]).await?;
         let replies = answer.all()?;
         Ok(replies.into_iter().next().map(|reply| reply.rows).unwrap_or_default())
     }
@@ -181,17 +181,17 @@ impl Wire {
     /// Runs statements, each of which is a batch of its own, up to the first that fails.
     pub(super) async fn run(&mut self, statements: &[&str]) -> Result<(), WireError> {
         for sql in statements {
-            self.batch(&[Ask::plain(sql)]).await?.all()?;
+            self.batch(&[BatchStatement::plain(sql)]).await?.all()?;
         }
         Ok(())
     }
 }
 
-fn encode(asks: &[Ask<'_>]) -> std::io::Result<BytesMut> {
+fn encode(batch: &[BatchStatement<'_>]) -> std::io::Result<BytesMut> {
     let mut bytes = BytesMut::new();
-    for ask in asks {
-        frontend::parse("", ask.sql, [], &mut bytes)?;
-        if ask.parse_only {
+    for batch_statement in batch {
+        frontend::parse("", batch_statement.sql, [], &mut bytes)?;
+        if batch_statement.parse_only {
             frontend::describe(b'S', "", &mut bytes)?;
             frontend::close(b'P', "", &mut bytes)?;
             continue;
@@ -203,13 +203,13 @@ fn encode(asks: &[Ask<'_>]) -> std::io::Result<BytesMut> {
                 Ok(IsNull::No)
             }
         };
-        frontend::bind("", "", [], ask.parameters, value, [], &mut bytes).map_err(|error| match error {
+        frontend::bind("", "", [], batch_statement.parameters, value, [], &mut bytes).map_err(|error| match error {
             frontend::BindError::Conversion(error) => std::io::Error::other(error),
             frontend::BindError::Serialization(error) => error,
         })?;
         frontend::describe(b'P', "", &mut bytes)?;
         // One row more than is wanted tells whether there are more.
-        let wanted = ask.bounds.rows_max.checked_add(1).filter(|_| !ask.bounds.to_end);
+        let wanted = batch_statement.bounds.rows_max.checked_add(1).filter(|_| !batch_statement.bounds.to_end);
         let rows = wanted.and_then(|rows| i32::try_from(rows).ok()).unwrap_or(0);
         frontend::execute("", rows, &mut bytes)?;
         frontend::close(b'P', "", &mut bytes)?;
@@ -218,7 +218,7 @@ fn encode(asks: &[Ask<'_>]) -> std::io::Result<BytesMut> {
     Ok(bytes)
 }
 
-/// What a server sent.
+/// Message from a server.
 enum Received {
     Message(Message),
     /// A row that was too large and was thrown away.
