@@ -61,6 +61,8 @@ impl JwtVerifier for Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use jsonwebtoken::crypto::{sign, verify};
     use jsonwebtoken::{DecodingKey, EncodingKey};
 
@@ -72,8 +74,8 @@ mod tests {
         let message = b"eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFt\
                         cGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
         let signature = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-        let signing = EncodingKey::from_urlsafe_base64_secret(key).unwrap();
-        let reading = DecodingKey::from_urlsafe_base64_secret(key).unwrap();
+        let key = URL_SAFE_NO_PAD.decode(key).unwrap();
+        let (signing, reading) = (EncodingKey::from_secret(&key), DecodingKey::from_secret(&key));
         assert_eq!(sign(message, &signing, Algorithm::HS256).unwrap(), signature);
         assert!(verify(signature, message, &reading, Algorithm::HS256).unwrap());
         assert!(!verify(signature, &message[1..], &reading, Algorithm::HS256).unwrap());

@@ -69,6 +69,7 @@ impl JobTokens {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::TOKEN_BYTES_MAX;
 
     const NOW: Timestamp = Timestamp::from_milliseconds(1_000_000);
 

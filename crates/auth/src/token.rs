@@ -18,7 +18,7 @@ pub(super) const SESSION: &str = "palestra/session";
 /// The audience of tokens in paths of pages.
 pub(super) const PAGE: &str = "palestra/page";
 /// Longest credential that is parsed, in bytes.
-const TOKEN_BYTES_MAX: usize = 2_048;
+pub(super) const TOKEN_BYTES_MAX: usize = 2_048;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
