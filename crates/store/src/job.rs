@@ -189,7 +189,7 @@ fn decode_id(row: &dyn Fields) -> Result<JobId, StoreError> {
     row.id("id")
 }
 
-fn limited(sql: &'static str, mut cells: Vec<Cell<'_>>, limit: u32) -> Statement<'_> {
+fn limited(sql: &'static str, mut cells: Vec<Cell<'static>>, limit: u32) -> Statement<'static> {
     cells.push(Cell::Integer(Some(i64::from(limit))));
     Statement::new(sql, cells)
 }
