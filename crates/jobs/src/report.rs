@@ -156,7 +156,7 @@ impl QueueTransaction<'_> {
         let mut change = Change::of(row, self.clock().now());
         change.renew(lease_ms);
         change.row.reports = number.unwrap_or(change.row.reports);
-        for (index, (event, read)) in report.into_iter().enumerate() {
+        for (index, (event, effect)) in report.into_iter().enumerate() {
             match effect {
                 Effect::Nothing => change.note_if_room(event.kind, event.data),
                 Effect::Progress(progress) => {
