@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use palestra_sandbox::watch::{Ran, Record, Sight};
+use palestra_sandbox::watch::{Ran, Record, WatchEvent};
 use palestra_sandbox::{Command, Output, Sandbox};
 
 use crate::world::{World, shell};
@@ -16,7 +16,7 @@ async fn watched(sandbox: &Sandbox, line: &str) -> Output {
 /// Base names of what was opened for reading and writing.
 fn opened(record: &Record) -> BTreeSet<String> {
     let paths = record.sights.iter().filter_map(|sight| match sight {
-        Sight::Opened(opened) => opened.path.rsplit('/').next(),
+        WatchEvent::Opened(opened) => opened.path.rsplit('/').next(),
         _ => None,
     });
     paths.map(str::to_owned).collect()
@@ -24,7 +24,7 @@ fn opened(record: &Record) -> BTreeSet<String> {
 
 fn ran(record: &Record) -> Vec<String> {
     let lines = record.sights.iter().filter_map(|sight| match sight {
-        Sight::Ran(ran) => Some(ran.argv.join(" ")),
+        WatchEvent::Ran(ran) => Some(ran.argv.join(" ")),
         _ => None,
     });
     lines.collect()
@@ -67,9 +67,9 @@ pub(crate) async fn programs_and_files_of_a_watched_command_are_reported(world: 
         .record
         .sights
         .iter()
-        .any(|sight| matches!(sight, Sight::Placed { path, of, .. } if path == "/home/agent/e.txt" && of.as_deref() == Some("/home/agent/d.txt")));
+        .any(|sight| matches!(sight, WatchEvent::Placed { path, of, .. } if path == "/home/agent/e.txt" && of.as_deref() == Some("/home/agent/d.txt")));
     assert!(placed, "{:?}", output.record);
-    let links = output.record.sights.iter().any(|sight| matches!(sight, Sight::Opened(opened) if opened.path == "/etc/passwd" && opened.links == ["/home/agent/c.txt"]));
+    let links = output.record.sights.iter().any(|sight| matches!(sight, WatchEvent::Opened(opened) if opened.path == "/etc/passwd" && opened.links == ["/home/agent/c.txt"]));
     assert!(links, "{:?}", output.record);
     sandbox.destroy(false).await;
 }
@@ -89,15 +89,15 @@ pub(crate) async fn missing_files_and_targets_of_a_watched_command_are_reported(
     let sights = &output.record.sights;
     let failed = |name: &str, as_program: bool| {
         let path = format!("/home/agent/{name}");
-        sights
-            .iter()
-            .any(|sight| matches!(sight, Sight::Failed { path: at, runs, .. } if *at == path && *runs == as_program))
+        sights.iter().any(
+            |sight| matches!(sight, WatchEvent::Failed { path: at, runs, .. } if *at == path && *runs == as_program),
+        )
     };
     assert!(failed("closed", true) && failed("closed", false) && failed("shut/in", false), "{sights:?}");
     assert!(!failed("missing", false), "what never was is no loss: {sights:?}");
-    let reached: Vec<_> = sights.iter().filter(|sight| matches!(sight, Sight::Reached { .. })).collect();
+    let reached: Vec<_> = sights.iter().filter(|sight| matches!(sight, WatchEvent::Reached { .. })).collect();
     assert_eq!(reached.len(), 1, "a question is none, nor is a signal to oneself: {reached:?}");
-    assert!(matches!(reached[0], Sight::Reached { pid, of } if of.len() == 1 && of[0] != *pid), "{reached:?}");
+    assert!(matches!(reached[0], WatchEvent::Reached { pid, of } if of.len() == 1 && of[0] != *pid), "{reached:?}");
     sandbox.destroy(false).await;
 }
 
@@ -149,9 +149,9 @@ pub(crate) async fn nobody_shakes_a_watcher_off(world: &World) {
     sandbox.destroy(false).await;
 }
 
-fn program(sight: &Sight) -> Option<&Ran> {
+fn program(sight: &WatchEvent) -> Option<&Ran> {
     match sight {
-        Sight::Ran(ran) => Some(ran),
+        WatchEvent::Ran(ran) => Some(ran),
         _ => None,
     }
 }

@@ -54,8 +54,8 @@ async fn a_hundred_sessions_play_at_once_and_leave_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_bounded_and_templates_make_way() {
     let Some(cluster) = TestCluster::new(0).await else { return };
-    let cluster = Cluster::Url(cluster.url("palestra", "postgres"));
-    let settings = Settings { cluster, node: "small".to_owned(), warm: 0, sessions_max: 2, templates_max: 2 };
+    let named = Cluster::Url(cluster.url("palestra", "postgres"));
+    let settings = Settings { cluster: named, node: "small".to_owned(), warm: 0, sessions_max: 2, templates_max: 2 };
     let engine = PostgresEngine::connect(settings.clone()).await.expect("an engine");
     let sources: Vec<_> =
         (0..4).map(|number| Arc::new(Source::script(format!("CREATE TABLE t AS SELECT {number} AS a")))).collect();
@@ -85,7 +85,7 @@ async fn sessions_are_bounded_and_templates_make_way() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_named_cluster_needs_no_superuser_but_rights() {
     let Some(cluster) = TestCluster::new(0).await else { return };
-    // The bench's own cluster is closed to everybody else; the owner of a named one lets the role in.
+    // The test's own cluster is closed to everybody else; the owner of a named one lets the role in.
     cluster.ask("CREATE ROLE plain LOGIN; GRANT CONNECT ON DATABASE postgres TO plain").await;
     let settings = |user: &str| Settings {
         cluster: Cluster::Url(cluster.url(user, "postgres")),

@@ -11,7 +11,7 @@ use palestra_sql::source::Source;
 use palestra_sql::task::Compare;
 use palestra_sql::value::{Dialect, Value};
 
-use crate::folder::{Engines, folder};
+use crate::folder::{TestEngines, folder};
 
 /// Everything that a reader of databases has to mind.
 const AWKWARD: &str = r#"
@@ -39,7 +39,7 @@ async fn rows(engine: &dyn Engine, script: String, sql: String) -> StatementResu
 }
 
 /// Reads the database again from its own script, and its tables from PostgreSQL.
-async fn comes_back(engines: &Engines, read: &Dataset) {
+async fn comes_back(engines: &TestEngines, read: &Dataset) {
     let script = read.script(Dialect::Sqlite).expect("a script");
     let again = dataset(&*engines.engines.sqlite, &Arc::new(Source::script(script))).await.expect("it is read again");
     assert_eq!(&again.dataset, read);
@@ -56,7 +56,7 @@ async fn comes_back(engines: &Engines, read: &Dataset) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_awkward_database_comes_back() {
-    let engines = Engines::new().await;
+    let engines = TestEngines::new().await;
     let source = Arc::new(Source::script(AWKWARD));
     let read = dataset(&*engines.engines.sqlite, &source).await.expect("it is read");
     let names: Vec<&str> = read.dataset.tables.iter().map(|table| table.name.as_str()).collect();
@@ -81,7 +81,7 @@ async fn an_awkward_database_comes_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn databases_of_spider_come_back() {
     let files = folder();
-    let engines = Engines::new().await;
+    let engines = TestEngines::new().await;
     let scripts: BTreeMap<_, _> = files.into_iter().filter(|(path, _)| path.ends_with(".sql")).collect();
     for (path, script) in scripts {
         let script = String::from_utf8(script).expect("UTF-8");
@@ -94,7 +94,7 @@ async fn databases_of_spider_come_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_database_is_refused_in_words() {
-    let engines = Engines::new().await;
+    let engines = TestEngines::new().await;
     let broken = [b"SQLite format 3\0".as_slice(), &[0x5a; 4_096]].concat();
     for source in [Source::script("CREATE TABLE t (a; DROP"), Source::sqlite_file(broken)] {
         let fault = dataset(&*engines.engines.sqlite, &Arc::new(source)).await.expect_err("no database");

@@ -55,13 +55,13 @@ fn take(
 }
 
 /// Both engines, PostgreSQL's in a cluster that ends with this.
-pub(crate) struct Engines {
+pub(crate) struct TestEngines {
     pub(crate) engines: Engines,
     postgres: Option<PostgresEngine>,
     _folder: Option<tempfile::TempDir>,
 }
 
-impl Engines {
+impl TestEngines {
     /// Without PostgreSQL where it is not installed.
     pub(crate) async fn new() -> Self {
         let command = vec![env!("CARGO_BIN_EXE_palestra-sqlite-worker").into()];

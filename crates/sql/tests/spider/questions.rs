@@ -13,12 +13,12 @@ use palestra_sql::library::ScriptLibrary;
 use palestra_sql::task::Task;
 use serde_json::json;
 
-use crate::folder::{Engines, OWN_QUESTIONS, folder, long};
+use crate::folder::{OWN_QUESTIONS, TestEngines, folder, long};
 
 /// Looks for variants less hard than a publisher would: other tests measure what they tell apart.
 const SEARCH: Search = Search { seed: 7, candidates: 3, mutants: 4, variants: 1 };
 
-async fn imported(engines: &Engines) -> (Imported, Admission) {
+async fn imported(engines: &TestEngines) -> (Imported, Admission) {
     let files = folder();
     let sqlite = &engines.engines.sqlite;
     let mut imported = read(&files, sqlite).await.unwrap_or_else(|faults| panic!("{faults:?}"));
@@ -66,7 +66,7 @@ fn say(questions: usize, admission: &Admission) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn references_score_one_on_both_engines() {
-    let engines = Engines::new().await;
+    let engines = TestEngines::new().await;
     let (imported, admission) = imported(&engines).await;
     let questions = imported.rows.len();
     say(questions, &admission);
@@ -92,7 +92,7 @@ async fn references_score_one_on_both_engines() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_written_down_fails_on_other_rows() {
-    let engines = Engines::new().await;
+    let engines = TestEngines::new().await;
     let (imported, _) = imported(&engines).await;
     let library = ScriptLibrary::new(imported.scripts().expect("scripts"));
     let counts = |task: &&Task| task.instruction.starts_with("How many") && !task.others.is_empty();
@@ -115,7 +115,7 @@ async fn an_answer_that_is_written_down_fails_on_other_rows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_fault_of_a_folder_is_told() {
-    let engines = Engines::new().await;
+    let engines = TestEngines::new().await;
     let questions = r#"
 {"db": "shop", "question": "How many?", "gold": "SELECT count(*) FROM items"}
 {"db": "mall", "question": "How many?", "gold": "SELECT 1"}
@@ -154,7 +154,7 @@ async fn every_fault_of_a_folder_is_told() {
 }
 
 /// A folder with one table, and a question for each reference.
-async fn asked(engines: &Engines, golds: &[&str]) -> Imported {
+async fn asked(engines: &TestEngines, golds: &[&str]) -> Imported {
     let questions: Vec<_> =
         golds.iter().map(|gold| json!({"db": "shop", "question": "Which?", "gold": gold, "split": "train"})).collect();
     let files = BTreeMap::from([
@@ -167,7 +167,7 @@ async fn asked(engines: &Engines, golds: &[&str]) -> Imported {
 #[tokio::test(flavor = "multi_thread")]
 async fn references_that_do_not_end_or_do_not_repeat_are_told() {
     let endless = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT max(i) FROM r";
-    let engines = Engines::new().await;
+    let engines = TestEngines::new().await;
     let imported = asked(
         &engines,
         &[
@@ -200,7 +200,7 @@ async fn references_that_do_not_end_or_do_not_repeat_are_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_queries_that_do_not_end_hold_nothing_up() {
     let ends = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 5) SELECT max(i) FROM r";
-    let engines = Engines::new().await;
+    let engines = TestEngines::new().await;
     let mut imported = asked(&engines, &[ends, "SELECT count(*) FROM items"]).await;
     let begun = Instant::now();
     try_out(&engines.engines.sqlite, &imported).await.unwrap_or_else(|faults| panic!("{faults:?}"));

@@ -113,7 +113,7 @@ fn answer_language(
             (Ok(_), None) => answers.push(refused(request.number, "more requests than fit at once")),
         }
     }
-    let requests: Vec<SampleRequest<'_>> = seated
+    let asks: Vec<SampleRequest<'_>> = seated
         .iter()
         .map(|seated| SampleRequest {
             slot: seated.slot,
@@ -124,7 +124,7 @@ fn answer_language(
             stops: chat.stops(),
         })
         .collect();
-    let said = if requests.is_empty() { Vec::new() } else { sampler.answer(&requests)? };
+    let said = if asks.is_empty() { Vec::new() } else { sampler.answer(&asks)? };
     for (seated, said) in seated.into_iter().zip(said) {
         sampler.close(seated.slot);
         let ended = said.stopped == Stopped::Stop;

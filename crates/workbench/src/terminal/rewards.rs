@@ -7,10 +7,25 @@ use palestra_sandbox::{Sandbox, SandboxError};
 use palestra_state::json;
 use serde_json::Value;
 
-use super::script::Failure;
-
 /// Bytes of a reward file.
 const REWARD_BYTES_MAX: u64 = 64 * 1024;
+
+/// Reason why there is no reward.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The script crashed, or wrote no reward, or an impossible one.
+    Script(String),
+    /// It took too long.
+    Timeout(String),
+    /// The sandbox failed.
+    Sandbox(SandboxError),
+}
+
+impl std::convert::From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        Self::Sandbox(error)
+    }
+}
 
 /// Reads the rewards that the script left. True if there are two files of them; then the lower score counts.
 ///

@@ -8,14 +8,14 @@ use std::time::Duration;
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::watch::Record;
 use palestra_sandbox::wire::{ChangeKind, Entry, EntryKind, User};
-use palestra_sandbox::{Command, Sandbox, SandboxError, SandboxSpec};
+use palestra_sandbox::{Command, Sandbox, SandboxSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::difference::{self, Compared};
 use super::evidence::{backend, gather};
 use super::removed;
-use super::rewards;
+use super::rewards::{self, Failure};
 use super::row::{Judge, On, Row, Scene, StoredFile};
 use super::scene::{DELTA, Layers, begin, excerpt, kept, make_folder, user_of};
 use super::trust::{self, TrustFacts};
@@ -50,23 +50,6 @@ pub(super) enum Tracing {
     On,
     /// Without a record.
     Off,
-}
-
-/// Reason why there is no reward.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The script crashed, or wrote no reward, or an impossible one.
-    Script(String),
-    /// It took too long.
-    Timeout(String),
-    /// The sandbox failed.
-    Sandbox(SandboxError),
-}
-
-impl std::convert::From<SandboxError> for Failure {
-    fn from(error: SandboxError) -> Self {
-        Self::Sandbox(error)
-    }
 }
 
 /// Lays out the tests and runs them where everything else is in place.

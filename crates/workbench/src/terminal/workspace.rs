@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::evidence::ARTEFACTS;
 use super::live::{Live, Start, stands};
+use super::rewards;
 use super::row::{Judge, On, Row};
 use super::scene::{DELTA, Layers, begin, keep, kept, user_of};
 use super::script;
@@ -226,7 +227,7 @@ impl TerminalWorkspace {
         let live = self.live.take().ok_or_else(|| SandboxError::Lost("the workspace was closed".to_owned()))?;
         let sandbox = live.into_sandbox();
         let judged = script::run(&self.row, &sandbox, script::Tracing::Off).await;
-        if let Err(script::Failure::Sandbox(SandboxError::Lost(_))) = &judged {
+        if let Err(rewards::Failure::Sandbox(SandboxError::Lost(_))) = &judged {
             self.ending = Some(sandbox.ending().await);
         }
         let backend = sandbox.isolation().backend.clone();
@@ -234,12 +235,12 @@ impl TerminalWorkspace {
         let judged = match judged {
             Ok(judged) => json!({"backend": backend, "in_place": judged}),
             // The tests cannot be laid out or run in what was left of the place.
-            Err(script::Failure::Sandbox(error @ (SandboxError::Refused { .. } | SandboxError::Start(_)))) => {
+            Err(rewards::Failure::Sandbox(error @ (SandboxError::Refused { .. } | SandboxError::Start(_)))) => {
                 json!({"backend": backend, "failed": error.to_string()})
             }
-            Err(script::Failure::Sandbox(error)) => return Err(error),
-            Err(script::Failure::Script(why)) => json!({"backend": backend, "failed": why}),
-            Err(script::Failure::Timeout(why)) => json!({"backend": backend, "late": why}),
+            Err(rewards::Failure::Sandbox(error)) => return Err(error),
+            Err(rewards::Failure::Script(why)) => json!({"backend": backend, "failed": why}),
+            Err(rewards::Failure::Timeout(why)) => json!({"backend": backend, "late": why}),
         };
         self.judged = Some(judged.clone());
         Ok(judged)

@@ -22,7 +22,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use palestra_sandbox::watch::{Changed, File, Ran, Record, Sight};
+use palestra_sandbox::watch::{Changed, File, Ran, Record, WatchEvent};
 
 use self::process::{Process, is_below, resolved};
 use super::removed;
@@ -160,9 +160,9 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn take(&mut self, sight: &Sight) {
+    fn take(&mut self, sight: &WatchEvent) {
         match sight {
-            Sight::Born { pid, of } => {
+            WatchEvent::Born { pid, of } => {
                 let maker = self.processes.get(of).cloned();
                 if maker.is_none() && *of != 0 {
                     self.doubt("nobody saw who started one of the processes".to_owned());
@@ -176,22 +176,24 @@ impl<'a> Analysis<'a> {
                 born.opened.clear();
                 self.processes.insert(*pid, born);
             }
-            Sight::Ended { pid } => drop(self.processes.remove(pid)),
-            Sight::Missed { pid, path } => {
+            WatchEvent::Ended { pid } => drop(self.processes.remove(pid)),
+            WatchEvent::Missed { pid, path } => {
                 if let Some((folder, stem)) = module(path) {
                     self.process(*pid).looked_for.insert((folder, stem));
                 }
             }
-            Sight::Ran(ran) => self.ran(ran),
-            Sight::Placed { pid, path, of, file, target } => {
+            WatchEvent::Ran(ran) => self.ran(ran),
+            WatchEvent::Placed { pid, path, of, file, target } => {
                 self.placed(*pid, path, of.as_deref(), file.as_ref());
                 self.linked(*pid, path, target.as_deref());
             }
-            Sight::Failed { pid, path, flags, full, .. } if writes(*flags) => self.could_not_write(*pid, path, *full),
-            Sight::Failed { pid, path, runs, .. } => self.failed(*pid, path, *runs),
-            Sight::Reached { pid, of } => self.reached(*pid, of),
-            Sight::Opened(opened) if self.process(opened.pid).is_program => self.opened_by_program(opened),
-            Sight::Opened(opened) => self.opened_by_judge(opened),
+            WatchEvent::Failed { pid, path, flags, full, .. } if writes(*flags) => {
+                self.could_not_write(*pid, path, *full)
+            }
+            WatchEvent::Failed { pid, path, runs, .. } => self.failed(*pid, path, *runs),
+            WatchEvent::Reached { pid, of } => self.reached(*pid, of),
+            WatchEvent::Opened(opened) if self.process(opened.pid).is_program => self.opened_by_program(opened),
+            WatchEvent::Opened(opened) => self.opened_by_judge(opened),
         }
     }
 
