@@ -89,14 +89,14 @@ impl Backend for Local {
         let launched = tokio::time::timeout(limit, launch::launch(&self.0, bwrap, &start)).await;
         let launched = launched.unwrap_or_else(|_| Err(SandboxError::Start(format!("it took more than {limit:?}"))))?;
         let Start { image, profile, .. } = start;
-        let launch::Launched { processes, link, mut complaint, disk_is_new } = launched;
-        match Sandbox::set_up(link, Box::new(processes), isolation, image, profile, self.0.seccomp.clone()).await {
+        let launch::Launched { handle, link, mut complaint, disk_is_new } = launched;
+        match Sandbox::set_up(link, Box::new(handle), isolation, image, profile, self.0.seccomp.clone()).await {
             Ok(sandbox) => Ok(sandbox),
-            Err((error, mut processes)) => {
+            Err((error, mut handle)) => {
                 if matches!(error, SandboxError::Lost(_)) {
                     complaint.end().await;
                 }
-                processes.destroy(disk_is_new).await;
+                handle.destroy(disk_is_new).await;
                 Err(complaint.explain(error))
             }
         }

@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 pub use outcome::{Answer, Rows};
-pub use search::{Found, Oracle, ReferenceStats, Search, search};
+pub use search::{Counterexamples, Oracle, ReferenceStats, Search, search};
 
 use crate::dataset::{Dataset, Table};
 use draw::{Draft, Style};

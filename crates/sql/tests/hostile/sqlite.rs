@@ -22,7 +22,7 @@ enum End {
     /// It may do that, and gets little of it.
     Harmless,
 }
-use End::{CutReason as By, Fails, Harmless, Refused};
+use End::{Cut as By, Fails, Harmless, Refused};
 
 const MEMORY: End = By(&[CutReason::Memory, CutReason::Size, CutReason::Time]);
 const SIZE: End = By(&[CutReason::Size]);

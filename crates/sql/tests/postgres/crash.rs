@@ -79,16 +79,16 @@ async fn a_killed_process_leaves_nothing_in_a_named_cluster() {
 }
 
 /// Process numbers of the connections that wait to make a database of the node `crash`.
-async fn making(bench: &Bench) -> Vec<String> {
+async fn making(cluster: &TestCluster) -> Vec<String> {
     let waiting = "wait_event_type = 'Lock' AND query LIKE 'CREATE DATABASE \"palestra\\_crash\\_%'";
-    bench.ask(&format!("SELECT pid FROM pg_stat_activity WHERE {waiting} ORDER BY pid")).await
+    cluster.ask(&format!("SELECT pid FROM pg_stat_activity WHERE {waiting} ORDER BY pid")).await
 }
 
 /// PostgreSQL goes on with a statement whose client is gone. Held up by a lock, the database is not there yet when the next process looks.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_cluster_still_makes_for_a_killed_process_is_not_left_behind() {
-    let Some(bench) = Bench::new(0).await else { return };
-    let url = bench.url("palestra", "postgres");
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let url = cluster.url("palestra", "postgres");
     let config: tokio_postgres::Config = url.parse().expect("a URL");
     let (locker, connection) = config.connect(tokio_postgres::NoTls).await.expect("a connection");
     let connection = tokio::spawn(connection);
@@ -97,19 +97,19 @@ async fn what_a_cluster_still_makes_for_a_killed_process_is_not_left_behind() {
     let child = start(&url);
     let began = Instant::now();
     let earlier = loop {
-        if let [one] = &*making(&bench).await {
+        if let [one] = &*making(&cluster).await {
             break one.clone();
         }
         assert!(began.elapsed() < Duration::from_secs(60), "the holder makes no database");
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     kill(child);
-    assert_eq!(making(&bench).await, [&*earlier], "PostgreSQL does not see that its client is gone");
+    assert_eq!(making(&cluster).await, [&*earlier], "PostgreSQL does not see that its client is gone");
     let next = tokio::spawn({
         let url = url.clone();
         async move { PostgresEngine::connect(of(&url)).await }
     });
-    while !making(&bench).await.iter().any(|process| *process != earlier) {
+    while !making(&cluster).await.iter().any(|process| *process != earlier) {
         assert!(began.elapsed() < Duration::from_secs(120), "the next process makes no database");
         assert!(!next.is_finished(), "{:?}", next.await.map(|engine| engine.err()));
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -119,7 +119,7 @@ async fn what_a_cluster_still_makes_for_a_killed_process_is_not_left_behind() {
     connection.await.expect("a task").expect("an end without error");
     let engine = next.await.expect("a task").expect("an engine");
     engine.close().await;
-    assert_eq!(bench.left("crash").await, [""; 0]);
+    assert_eq!(cluster.left("crash").await, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

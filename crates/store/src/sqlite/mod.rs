@@ -285,10 +285,10 @@ mod tests {
             sqlx::query(sql).bind(job.to_string()).execute(&mut connection).await.expect("a job");
         }
         connection.close().await.expect("the connection closes");
-        let store = SqliteStore::open(&path).await.expect("an older file is brought to the newest form");
+        let store = open(&path).await.expect("an older file is brought to the newest form");
         let row = store.stored_job(job).await.expect("a query").expect("it is there").row;
         assert_eq!((row.kind.as_str(), row.priority, row.attempts_max, row.reports), ("check", 3, 2, 6));
         store.close().await;
-        meddle(&folder, "UPDATE jobs SET kind = 'novel'").await;
+        run_sql(&folder, "UPDATE jobs SET kind = 'novel'").await;
     }
 }

@@ -59,7 +59,7 @@ pub(super) async fn run(row: &Row, sandbox: &Sandbox, tracing: Tracing) -> Resul
     };
     let scene = match on {
         On::Artefacts { scene, .. } => scene,
-        On::Delta | On::JudgeSandbox => &row.scene,
+        On::Delta | On::Place => &row.scene,
     };
     let owner = sandbox.profile().user.value;
     // Tests that are in the judge's own image stay there.
@@ -144,7 +144,7 @@ pub(super) async fn judge(
     };
     let backend = backend(evidence, workbench);
     match on {
-        On::JudgeSandbox => in_place(evidence),
+        On::Place => in_place(evidence),
         On::Delta => {
             let Some(delta) = evidence["delta"].as_str() else {
                 let why = evidence["too_large"].as_str().unwrap_or("more bytes than allowed");

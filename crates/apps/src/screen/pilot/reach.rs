@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use super::Attempt;
 use super::offers::{Container, Entrance, EntranceKind, Spot, to_screen};
 use crate::app::screen::{Given, Link, List};
-use crate::app::{Parameter, Shows};
+use crate::app::{Parameter, RowSelection};
 use crate::expression::Checked;
 use crate::kinds::{TableId, Type};
 use crate::run::CallError;
@@ -304,7 +304,7 @@ impl Attempt<'_> {
         let pager =
             controls.filter(|controls| controls.list.id == list.id).and_then(|controls| controls.pager.as_ref());
         let turner = match (pager, &view.rows) {
-            (_, Shows::One(_)) => None,
+            (_, RowSelection::One(_)) => None,
             (None, _) => Some(format!("{prefix}/next-page")),
             (Some(pager), _) => Some(format!("{}/{pager}/next-page", screen.name)),
         };

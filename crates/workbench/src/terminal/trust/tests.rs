@@ -412,7 +412,7 @@ fn missing_loads_of_the_tests_count() {
         .rewarded(1)
         .doubted("could not run /usr/bin/grep");
     let mut gone = Trace::new("/app/tool", &tool).born(2, 1).ran_with(2, "/app/tool", "/app/tool", &tool);
-    gone.known.search = crate::terminal::doubt::search([]);
+    gone.known.search = crate::terminal::removed::search([]);
     gone.sights.push(WatchEvent::Placed {
         pid: 2,
         path: "/usr/bin/grep".to_owned(),

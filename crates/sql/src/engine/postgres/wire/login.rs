@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt;
 use super::{Login, Received, ServerError, Wire, WireError, receive};
 
 /// Settings that every connection begins with. Whatever the cluster's own are, results read the same.
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 5] = [
     ("client_encoding", "UTF8"),
     ("DateStyle", "ISO, MDY"),
     ("TimeZone", "UTC"),
