@@ -37,7 +37,7 @@ async fn call(server: &TestServer, session: &Value, tool: &str, arguments: Value
     server.post(&path, &json!({"action": {"tool": tool, "arguments": arguments}})).await.ok()
 }
 
-/// What an instruction such as "Lend the X to Y for 3 days." asks for: tool, member, days.
+/// Tool, member and days of an instruction such as "Lend the X to Y for 3 days."
 fn asked(session: &Value) -> (String, String, u64) {
     let text = session["task"]["messages"][1]["content"].as_str().unwrap();
     let (tool, rest) = text.strip_prefix("Lend the ").unwrap().split_once(" to ").unwrap();

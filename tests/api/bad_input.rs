@@ -27,7 +27,7 @@ fn assert_tells_nothing(answer: &Value, case: &str) {
     }
 }
 
-/// What must not change: the session's episode, step and state, and what the server holds.
+/// State that must not change: the session's episode, step and state, and what the server holds.
 async fn fingerprint(server: &TestServer, session: &str) -> Value {
     let state = server.get(&format!("/v1/sessions/{session}/state")).await.ok();
     let mut all = vec![state["episode"].clone(), state["seq"].clone(), state["hash"].clone()];
@@ -364,7 +364,7 @@ async fn paths_queries_and_methods_that_fit_nothing_are_refused() {
     server.stop().await;
 }
 
-/// What is answered to bytes that no client library would send: the status, where there is one.
+/// The status of the answer to bytes that no client library would send, if there is one.
 async fn raw(server: &TestServer, bytes: &[u8]) -> Option<u16> {
     let mut connection = TcpStream::connect(server.address()).await.unwrap();
     // The server may hang up before all of it has left.

@@ -27,7 +27,7 @@ async fn rest(connection: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether a request on this connection is answered.
+/// True if a request on this connection is answered.
 async fn is_served(connection: &mut TcpStream) -> bool {
     if connection.write_all(HEALTH).await.is_err() {
         return false;

@@ -1,4 +1,4 @@
-//! What a terminal task hides follows from a key that the server makes for each episode, never from the seed that its caller chooses.
+//! The hidden values of a terminal task follow from a key that the server makes for each episode, never from the seed that its caller chooses.
 
 use palestra::config::{Config, SandboxChoice};
 use serde_json::{Value, json};

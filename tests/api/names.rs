@@ -7,7 +7,7 @@ use super::jobs::{check, queue};
 use super::worker::{lease, tell, upload};
 use crate::support::server::{TestServer, read};
 
-/// What no name may hold.
+/// Characters that no name may contain.
 const UNSEEN: [char; 7] = ['\u{1b}', '\n', '\u{7f}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200b}'];
 
 fn encoded(text: &str) -> String {

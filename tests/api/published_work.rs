@@ -89,7 +89,7 @@ async fn databases_that_were_published_are_played_and_proven() {
     server.stop().await;
 }
 
-/// What a credential is told of an environment: the oracle's actions, the definition, a proof; each as the code of its refusal.
+/// Answers about an environment to a credential: the oracle's actions, the definition, a proof; each as the code of its refusal.
 async fn told(client: &Client, name: &str) -> [Option<Code>; 3] {
     let query =
         ActionQuery { policy: "builtin:oracle".to_owned(), task: "train-0".to_owned(), seed: 0, offset: 0, limit: 10 };

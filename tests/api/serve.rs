@@ -100,7 +100,7 @@ fn children(parent: u32) -> Vec<u32> {
     texts.flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
-/// Whether a process runs still; one that ended and was not fetched does not.
+/// True if a process still runs. A zombie does not.
 fn runs(id: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))

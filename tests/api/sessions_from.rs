@@ -44,7 +44,7 @@ async fn how_many(server: &TestServer) -> usize {
     server.get("/v1/sessions?limit=1000").await.ok()["data"].as_array().unwrap().len()
 }
 
-/// What a session of the origin has to share with one that begins in it.
+/// The fields that a session shares with its origin.
 fn assert_stands(opened: &Value, origin: &Value, seq: u64) {
     for field in ["environment", "task", "seed"] {
         assert_eq!(opened[field], origin[field], "{field}");

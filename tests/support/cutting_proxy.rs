@@ -23,7 +23,7 @@ pub struct Cut {
     pub frames: usize,
 }
 
-/// What went through, over all connections.
+/// The traffic of all connections.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
     pub to_server: usize,

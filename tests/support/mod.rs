@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Support for several tests.
 
 pub mod cutting_proxy;
 pub mod server;

@@ -35,7 +35,7 @@ pub struct TestServer {
     tracker: TaskTracker,
 }
 
-/// What a call answered.
+/// The answer of a call.
 pub struct Answer {
     pub status: StatusCode,
     pub headers: reqwest::header::HeaderMap,

@@ -56,7 +56,7 @@ pub(crate) async fn follow<T: DeserializeOwned + Send + 'static>(
                 Ok(Some(Err(error))) => queue.push_back(Err(error.into())),
                 Ok(None) => return None,
                 Err(_) => {
-                    queue.push_back(Err(ClientError::Unreachable("the server fell silent: try again".to_owned())))
+                    queue.push_back(Err(ClientError::Unreachable("the server fell silent: try again".to_owned())));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What an attempt says under its lease, from threads that may block. Every call fails once the work has to stop.
+//! Reports of an attempt under its lease, from threads that may block. Every call fails once the work has to stop.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::socket::COMMANDS_IN_FLIGHT_MAX;
 use super::*;
 
-/// Whose queue a command stood in, and which step it was.
+/// The session of a command, and the number of its step.
 type Place = (SessionId, Option<u64>);
 
 /// Refuses every command, as soon as its session is released; notes in which order commands took their places.

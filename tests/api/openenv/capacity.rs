@@ -1,4 +1,4 @@
-//! How many may play, and that room comes back.
+//! The limit of concurrent players, and that it is freed.
 
 use serde_json::json;
 

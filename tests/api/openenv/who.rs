@@ -1,4 +1,4 @@
-//! Who may play, what they see, and that nothing tells of their keys.
+//! Permissions of players, their view of an episode, and the secrecy of their keys.
 
 use serde_json::json;
 

@@ -232,7 +232,7 @@ impl Audit<'_> {
         match self.chances.look(instance) {
             None => {}
             Some(LuckySolution::Flaw(flaw)) => {
-                self.flawed(flaw, || draw_key.shown(&instance.values, Some(&instance.text)))
+                self.flawed(flaw, || draw_key.shown(&instance.values, Some(&instance.text)));
             }
             Some(LuckySolution::Unseen(place)) => {
                 let message = format!(

@@ -196,7 +196,7 @@ impl Load {
                 (Json::Null, Some(_)) => {}
                 (Json::Null, None) => self.fault(format!("{base}/{}", escaped(id)), "there is no such row to delete"),
                 (row, _) => {
-                    self.put(table, id, row, if replace { UnnamedColumns::Default } else { UnnamedColumns::Keep })
+                    self.put(table, id, row, if replace { UnnamedColumns::Default } else { UnnamedColumns::Keep });
                 }
             }
         }

@@ -59,7 +59,7 @@ impl<'a> AnyVerifier<'a> {
         }
     }
 
-    /// Whether [`Case::trajectory`] is needed; loading it costs a query.
+    /// True if [`Case::trajectory`] is needed; loading it costs a query.
     #[must_use]
     pub fn needs_trajectory(self) -> bool {
         matches!(self, Self::Pure(verifier) if verifier.needs_trajectory())
@@ -135,7 +135,7 @@ pub struct Unjudged {
     pub detail: String,
 }
 
-/// What a verifier sees.
+/// The input of a verifier.
 pub struct Case<'a> {
     /// The problem, with its secret part.
     pub task: &'a Task,
@@ -148,13 +148,13 @@ pub struct Case<'a> {
 /// One turn of a trajectory.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// What was done; `None` where the turn never reached the environment.
+    /// The action; `None` if the turn never reached the environment.
     pub action: Option<Action>,
-    /// What was answered.
+    /// The observation.
     pub answer: Stepped,
 }
 
-/// What a verifier found.
+/// The finding of a verifier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// Every check by name; at least one.

@@ -5,7 +5,7 @@ use palestra_environment::verifier::bound::EVIDENCE_BYTES_MAX;
 use palestra_protocol::episode::Rescore;
 use palestra_protocol::id::RunId;
 use palestra_protocol::run::{CreateRun, RunState};
-use palestra_protocol::session::{CloseReason, CreateSession, RecordMode, Reset, SessionState, VerifyMode};
+use palestra_protocol::session::{CloseReason, CreateSession, RecordMode, SessionState, VerifyMode};
 use palestra_protocol::step::{Finish, FinishReason, StopReason};
 use palestra_protocol::verdict::Status;
 use palestra_session::{Answer, Command, SessionError, SessionSettings};

@@ -91,6 +91,7 @@ async fn what_a_cluster_still_makes_for_a_killed_process_is_not_left_behind() {
     let url = cluster.url("palestra", "postgres");
     let config: tokio_postgres::Config = url.parse().expect("a URL");
     let (locker, connection) = config.connect(tokio_postgres::NoTls).await.expect("a connection");
+    #[expect(clippy::disallowed_methods, reason = "it ends with its client")]
     let connection = tokio::spawn(connection);
     // Queries read the table all the same; nobody adds a database.
     locker.batch_execute("BEGIN; LOCK TABLE pg_catalog.pg_database IN SHARE MODE").await.expect("the lock");
@@ -105,6 +106,7 @@ async fn what_a_cluster_still_makes_for_a_killed_process_is_not_left_behind() {
     };
     kill(child);
     assert_eq!(making(&cluster).await, [&*earlier], "PostgreSQL does not see that its client is gone");
+    #[expect(clippy::disallowed_methods, reason = "the test waits for it")]
     let next = tokio::spawn({
         let url = url.clone();
         async move { PostgresEngine::connect(of(&url)).await }

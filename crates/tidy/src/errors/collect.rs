@@ -259,18 +259,18 @@ impl Reader {
             let (placed, mut remedied) = (sink.placed, sink.remedied);
             if let Some((_, last)) = ending(&text) {
                 let inner = Sink { placed: true, remedied: remedied || has_remedy(&text), ..sink.clone() };
-                remedied |= self.hand_on(last, &raised_as, inner);
+                remedied |= self.hand_on(last, &raised_as, &inner);
             }
             let (file, raised_as) = (self.path.clone(), raised_as.clone());
             self.found.insert(Text { file, raised_as, text, placed, remedied });
         }
         if let Some(name) = name_of(given) {
-            self.hand_on(&name, &raised_as, sink.clone());
+            self.hand_on(&name, &raised_as, sink);
         }
     }
 
     /// Makes a sink of the function whose parameter is handed on; false where the name is none of a parameter.
-    fn hand_on(&mut self, name: &str, raised_as: &str, sink: Sink) -> bool {
+    fn hand_on(&mut self, name: &str, raised_as: &str, sink: &Sink) -> bool {
         if name.is_empty() {
             return false;
         }
@@ -278,7 +278,7 @@ impl Reader {
         let mut found =
             opened.filter_map(|(function, names)| Some((function, names.iter().position(|own| own == name)?)));
         let Some((function, index)) = found.next() else { return false };
-        let sink = Sink { raised_as: raised_as.to_owned(), arguments: vec![index], fields: Vec::new(), ..sink };
+        let sink = Sink { raised_as: raised_as.to_owned(), arguments: vec![index], fields: Vec::new(), ..*sink };
         // A closure is known in its file alone.
         let closure = function.strip_prefix('|').map(str::to_owned);
         let scope = if closure.is_some() { &self.path } else { &self.package }.clone();

@@ -17,7 +17,7 @@ use crate::script::quoted;
 
 /// The oldest version whose commands are used here.
 const VERSION_MIN: u32 = 130_000;
-/// How long connections of an earlier process may take to end: what they do is undone first.
+/// Limit for connections of an earlier process to end: PostgreSQL rolls back their work first.
 const EARLIER_END_WAIT: Duration = Duration::from_secs(60);
 /// Between two looks at them.
 const EARLIER_LOOK_PAUSE: Duration = Duration::from_millis(20);

@@ -188,7 +188,7 @@ impl<'a> Analysis<'a> {
                 self.linked(*pid, path, target.as_deref());
             }
             WatchEvent::Failed { pid, path, flags, full, .. } if writes(*flags) => {
-                self.could_not_write(*pid, path, *full)
+                self.could_not_write(*pid, path, *full);
             }
             WatchEvent::Failed { pid, path, runs, .. } => self.failed(*pid, path, *runs),
             WatchEvent::Reached { pid, of } => self.reached(*pid, of),
