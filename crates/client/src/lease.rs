@@ -72,7 +72,7 @@ impl Leases {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LeaseError {
     /// The lease is lost: another worker may hold the job.
-    #[error("the lease of the job is lost: another worker may have it")]
+    #[error("the lease of the job is lost and another worker may have it: stop the work, and take the next job")]
     Lost,
     /// The server refused.
     #[error(transparent)]

@@ -57,7 +57,7 @@ pub enum JobsError {
     },
     /// The name of an artefact is invalid.
     #[error(
-        "the name of an artefact is 1 to 8 parts of letters, digits, `.`, `_` and `-`, separated by `/`, none of them `.` or \
+        "the name of an artefact must be 1 to 8 parts of letters, digits, `.`, `_` and `-`, separated by `/`, none of them `.` or \
          `..`, of 200 bytes altogether"
     )]
     BadArtifactName,

@@ -264,7 +264,7 @@ impl Jobs {
             return Err(JobsError::LeaseLost);
         }
         let Some(Spec::Serve(serve)) = spec_of(&stored) else {
-            return Err(fault("fence", "only a job of kind serve serves a policy"));
+            return Err(fault("fence", "only a job of kind serve serves a policy: leave it out"));
         };
         let serving = ServingLease { policy: serve.policy, job: id, fence };
         self.0.policy_requests.answer(serving, answers);

@@ -68,7 +68,9 @@ impl Sessions {
         if let Some(id) = request.id
             && (self.occupied(id).await || self.0.store.is_session_taken(id).await?)
         {
-            return Err(SessionError::Conflict(format!("session {id} exists, made by another request")));
+            return Err(SessionError::Conflict(format!(
+                "the session {id} exists, made by another request: choose another id"
+            )));
         }
         if let Some(from) = request.from {
             return self.create_from(tenant, from, request, claims).await;
@@ -230,14 +232,14 @@ fn check(request: &CreateSession) -> Result<(), SessionError> {
     }
     if let Some(count) = request.count {
         if !(1..=SESSIONS_PER_REQUEST_MAX).contains(&count) {
-            wrong("count", format!("count is 1 to {SESSIONS_PER_REQUEST_MAX}"));
+            wrong("count", format!("count must be 1 to {SESSIONS_PER_REQUEST_MAX}"));
         }
         if request.id.is_some() {
-            wrong("id", "an id names one session, so it excludes count".to_owned());
+            wrong("id", "an id names one session, so it excludes count: leave one of them out".to_owned());
         }
     }
     if request.seed.is_some_and(|seed| seed > SEED_MAX) {
-        wrong("seed", "a seed is at most 2^53 - 1".to_owned());
+        wrong("seed", "a seed must be at most 2^53 - 1".to_owned());
     }
     let limits = request.limits.unwrap_or_default();
     for (field, limit) in [
@@ -248,7 +250,7 @@ fn check(request: &CreateSession) -> Result<(), SessionError> {
     ] {
         // The store keeps signed 64-bit numbers.
         if limit.is_some_and(|limit| limit == 0 || limit > SEED_MAX) {
-            wrong(field, "a limit is 1 to 2^53 - 1".to_owned());
+            wrong(field, "a limit must be 1 to 2^53 - 1".to_owned());
         }
     }
     for (field, size, most) in [
@@ -256,7 +258,7 @@ fn check(request: &CreateSession) -> Result<(), SessionError> {
         ("config", serde_json::to_string(&request.config).map_or(usize::MAX, |text| text.len()), CONFIG_BYTES_MAX),
     ] {
         if size > most {
-            wrong(field, format!("{field} is larger than {most} bytes"));
+            wrong(field, format!("{field} must be at most {most} bytes"));
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(SessionError::Invalid(faults)) }

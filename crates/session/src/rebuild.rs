@@ -253,7 +253,8 @@ impl Sessions {
         } else if episode.id == live.episode.id {
             self.rebuild_unrecorded(live, seq).await
         } else {
-            let detail = "an unrecorded session goes back within its current episode only";
+            let detail =
+                "an unrecorded session goes back within its current episode only: choose a step of this episode";
             Err(SessionError::NotSupported(detail.to_owned()))
         }
     }

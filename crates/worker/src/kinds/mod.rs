@@ -21,6 +21,8 @@ pub(super) async fn run(spec: Spec, context: &Context) -> Result<Value, WorkErro
         Spec::Collect(collect) => Box::pin(collect::run(&collect, context)).await,
         Spec::Rescore(rescore) => Box::pin(rescore::run(&rescore, context)).await,
         Spec::Check(check) => Box::pin(check::run(&check, context)).await,
-        Spec::Train(_) | Spec::Serve(_) => Err(WorkError::bad_spec("this worker trains and serves nothing")),
+        Spec::Train(_) | Spec::Serve(_) => {
+            Err(WorkError::bad_spec("this worker trains and serves nothing: start one with `palestra-trainer work`"))
+        }
     }
 }
