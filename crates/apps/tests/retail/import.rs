@@ -90,7 +90,7 @@ pub(crate) fn document(reference: &Reference, data: &Value) -> Value {
                 "variant",
                 variant_id,
                 json!({
-                    "product": id, "options": options(reference, variant_id, &variant["options"]),
+                    "product": id, "options": options(reference, variant_id, 0, &variant["options"]),
                     "price": money(&variant["price"]), "available": variant["available"],
                 }),
             );
@@ -150,7 +150,7 @@ fn insert_order(reference: &Reference, document: &mut Document, id: &str, order:
             "order_item",
             json!({
                 "order": id, "line": line, "variant": item["item_id"], "price": money(&item["price"]),
-                "options": options(reference, text(item, "item_id"), &item["options"]), "parcel": parcels.first(),
+                "options": options(reference, id, line, &item["options"]), "parcel": parcels.first(),
             }),
         );
         lines.push((item["item_id"].clone(), row));
@@ -191,9 +191,9 @@ fn address(address: &Value) -> Map<String, Value> {
     ADDRESS.iter().map(|(ours, theirs)| ((*ours).to_owned(), address[theirs].clone())).collect()
 }
 
-/// `color: blue, size: M`, in the order that the variant has in the file. No name and no value in the reference holds a colon or a comma.
-fn options(reference: &Reference, variant: &str, options: &Value) -> String {
-    let names = reference.option_names(variant);
+/// `color: blue, size: M`, in the order of the file. No name and no value in the reference holds a colon or a comma.
+fn options(reference: &Reference, id: &str, line: usize, options: &Value) -> String {
+    let names = reference.option_names(id, line);
     let mut options: Vec<_> = object(options).iter().collect();
     options.sort_by_key(|(name, _)| names.iter().position(|known| known == name));
     let texts = options.into_iter().map(|(name, value)| {

@@ -1,11 +1,13 @@
-//! The files of the reference: where they lie, what is in them, and how its patches apply.
+//! A reference: the documents of a back office, the calls there, and the patches that they come to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// Reference data.
+use crate::own;
+
+/// A back office, and the answers of its tools.
 pub(crate) struct Reference {
     /// The initial data, with optional fields that are absent read as null.
     pub(crate) data: Value,
@@ -35,8 +37,13 @@ const OPTIONAL: [&str; 7] = [
 ];
 
 impl Reference {
+    /// Our own, and that of the files.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        std::iter::once(own::reference()).chain(Self::load())
+    }
+
     /// The files; `None`, said aloud, where they are not there.
-    pub(crate) fn load() -> Option<Self> {
+    fn load() -> Option<Self> {
         let folder = palestra_test_support::data("tau2-retail")?;
         let lines = |name: &str| -> Vec<Value> {
             read(&folder, name).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
@@ -67,12 +74,10 @@ impl Reference {
         self.places.get(name).copied().unwrap_or(usize::MAX)
     }
 
-    /// The names of a variant's options in the order of the file.
-    pub(crate) fn option_names(&self, variant: &str) -> Vec<&str> {
-        let Some(options) = self.text.get(self.place(variant)..).and_then(|text| text.split_once("\"options\"")) else {
-            return Vec::new();
-        };
-        let options = options.1.split('}').next().unwrap_or_default();
+    /// The names of options in the order of the file: of a variant, or of the item at a line of an order.
+    pub(crate) fn option_names(&self, id: &str, line: usize) -> Vec<&str> {
+        let options = self.text.get(self.place(id)..).and_then(|text| text.split("\"options\"").nth(line + 1));
+        let options = options.and_then(|options| options.split('}').next()).unwrap_or_default();
         options.split('"').skip(1).step_by(4).collect()
     }
 

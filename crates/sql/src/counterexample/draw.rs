@@ -140,7 +140,11 @@ impl<'p> Draft<'p> {
             return Some(());
         }
         let asked: Given = link.to.iter().zip(&own).filter_map(|(to, value)| Some((*to, value.clone()?))).collect();
-        let fits = |row: &Vec<Value>| asked.iter().all(|(column, value)| row[*column] == *value);
+        let shape = &self.plan.shapes[table];
+        let fits = |row: &Vec<Value>| {
+            asked.iter().all(|(column, value)| row[*column] == *value)
+                && link.columns.iter().zip(&link.to).all(|(column, to)| shape.allows(*column, &row[*to]))
+        };
         let fitting: Vec<usize> =
             (0..self.rows[link.parent].len()).filter(|place| fits(&self.rows[link.parent][*place])).collect();
         if own.iter().all(Option::is_some) {
@@ -265,9 +269,12 @@ impl<'p> Draft<'p> {
         rows.sort_by_key(|row| rank(constraint.tables[*row]));
         for row in rows {
             let table = constraint.tables[row];
-            let columns = self.plan.shapes[table].domains.len();
+            let shape = &self.plan.shapes[table];
+            let columns = shape.domains.len();
+            // NULL equals nothing: where the row must hold a value, it holds one of its own.
             let given: Given = (0..columns)
                 .filter_map(|column| Some((column, values.get(&classes.of((row, column)))?.clone())))
+                .filter(|(column, value)| shape.allows(*column, value))
                 .collect();
             let place = self.add(table, &given, 0)?;
             for column in 0..columns {

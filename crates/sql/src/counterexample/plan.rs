@@ -28,6 +28,13 @@ pub(super) struct Shape {
     pub(super) together: Vec<Vec<Value>>,
 }
 
+impl Shape {
+    /// True unless the value is NULL and the column is NOT NULL or of the primary key.
+    pub(super) fn allows(&self, column: usize, value: &Value) -> bool {
+        *value != Value::Null || self.domains[column].nullable
+    }
+}
+
 /// A database, ready for drawing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {

@@ -1,4 +1,4 @@
-//! Count of wrong queries that are found out on real questions, by the first database and at most two others.
+//! Counts the wrong queries that the first database and at most two others tell from the reference.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use palestra_sql::dataset::Dataset;
 use palestra_sql::mutate::{Kind, hard_coded, mutants};
 use palestra_sql::value::Dialect;
 
+use crate::databases::{Database, databases};
 use crate::lite::{Lite, Rows, same};
 use crate::random;
-use crate::spider::{Spider, spider};
 
 /// Databases that decide whether a mutant means something else.
 const WITNESSES: u64 = 40;
@@ -40,12 +40,11 @@ fn differ(left: &Result<Rows, String>, right: &Result<Rows, String>, ordered: bo
 
 #[tokio::test]
 async fn nearly_all_mutants_that_mean_something_else_are_rejected() {
-    let Some(databases) = spider() else { return };
     let mut tallies: BTreeMap<Kind, Tally> = BTreeMap::new();
     let (mut unsteady, mut empty, mut references, mut survivors) = (0, 0, 0, Vec::new());
-    for database in &databases {
+    for database in &databases() {
         let (mut here, before) = (0, std::time::Instant::now());
-        let Spider { name, dataset, references: queries } = database;
+        let Database { name, dataset, references: queries } = database;
         let texts: Vec<&str> = queries.iter().map(String::as_str).collect();
         let found = search(dataset, &texts, Search { mutants: 24, ..Search::default() }, &InProcess)
             .await
@@ -111,5 +110,5 @@ async fn nearly_all_mutants_that_mean_something_else_are_rejected() {
     survivors.iter().take(60).for_each(|line| println!("survived: {line}"));
     let hard_coded = &tallies[&Kind::HardCoded];
     assert_eq!(hard_coded.rejected, hard_coded.semantic, "a result that was written out passed");
-    assert!(semantic >= 300 && share >= 0.97, "{rejected} of {semantic}");
+    assert!(semantic >= 6 * references && share >= 0.97, "{rejected} of {semantic}");
 }

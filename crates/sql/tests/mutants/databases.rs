@@ -1,21 +1,38 @@
-//! Questions on real databases, where the data is present.
+//! Databases that questions are asked of: our own library, and those of Spider where the data is present.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use palestra_sql::dataset::{Column, Dataset, ForeignKey, Sort, Table};
 use palestra_sql::value::Value;
 use rusqlite::Connection;
 
 /// A database and the reference queries that are asked of it, each once.
-pub(crate) struct Spider {
+pub(crate) struct Database {
     pub(crate) name: String,
     pub(crate) dataset: Dataset,
     pub(crate) references: Vec<String>,
 }
 
-/// All of them with `PALESTRA_SPIDER=all`, else a few small ones; `None`, with a line that says so, where the data is absent.
-pub(crate) fn spider() -> Option<Vec<Spider>> {
-    let root = palestra_test_support::data("spider")?;
+/// Our own, and of Spider all with `PALESTRA_SPIDER=all`, else a few small ones; a line says so where that data is absent.
+pub(crate) fn databases() -> Vec<Database> {
+    let mut databases = vec![library()];
+    if let Some(root) = palestra_test_support::data("spider") {
+        let wanted = std::env::var("PALESTRA_SPIDER")
+            .unwrap_or_else(|_| "concert_singer,pets_1,employee_hire_evaluation".into());
+        databases.extend(folder(&root, |name| wanted == "all" || wanted.split(',').any(|other| other == name)));
+    }
+    databases
+}
+
+/// The library and its questions.
+pub(crate) fn library() -> Database {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/own"));
+    folder(root, |_| true).pop().expect("the library")
+}
+
+/// The wanted databases of a folder of questions and scripts.
+fn folder(root: &Path, wanted: impl Fn(&str) -> bool) -> Vec<Database> {
     let text = std::fs::read_to_string(root.join("questions.json")).expect("questions");
     let questions: Vec<serde_json::Value> = serde_json::from_str(&text).expect("questions");
     let mut by_database: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -27,19 +44,12 @@ pub(crate) fn spider() -> Option<Vec<Spider>> {
             references.push(sql);
         }
     }
-    let wanted =
-        std::env::var("PALESTRA_SPIDER").unwrap_or_else(|_| "concert_singer,pets_1,employee_hire_evaluation".into());
-    by_database.retain(|name, _| wanted == "all" || wanted.split(',').any(|other| other == name));
-    Some(
-        by_database
-            .into_iter()
-            .map(|(name, references)| {
-                let script =
-                    std::fs::read_to_string(root.join("sqlite").join(format!("{name}.sql"))).expect("a script");
-                Spider { dataset: read(&script), name, references }
-            })
-            .collect(),
-    )
+    let chosen = by_database.into_iter().filter(|(name, _)| wanted(name));
+    let made = chosen.map(|(name, references)| {
+        let script = std::fs::read_to_string(root.join("sqlite").join(format!("{name}.sql"))).expect("a script");
+        Database { dataset: read(&script), name, references }
+    });
+    made.collect()
 }
 
 /// The database that a script of SQLite makes.
