@@ -224,8 +224,8 @@ async fn broken_examples_are_those_of_the_file_that_holds_them() {
     let (data, held_out) = (upload(&server, LINE).await, upload(&server, &LINE.repeat(2)).await);
     let body = json!({"model": "builtin:tiny-transformer", "training_file": data, "validation_file": held_out});
     for (detail, parameter) in [
-        ("1 broken lines:\nline 2: of validation.data: no answer", "validation_file"),
-        ("1 broken lines:\nline 2: no answer", "training_file"),
+        ("1 broken lines, correct each:\nline 2: of validation.data: no answer", "validation_file"),
+        ("1 broken lines, correct each:\nline 2: no answer", "training_file"),
     ] {
         let job = create(&server, &body).await;
         let held = lease(&server, "trainer").await.unwrap();
