@@ -24,7 +24,7 @@ fn each_broken_line_is_reported_by_its_number() {
         ("[]", None, "invalid"),
         ("null", None, "invalid"),
         (r#"{"prompt":"a"}"#, None, "missing field `answer`"),
-        (r#"{"prompt":"a","answer":null}"#, Some("answer"), "needs an answer"),
+        (r#"{"prompt":"a","answer":null}"#, Some("answer"), "must have an answer"),
         (r#"{"answer":1}"#, Some("prompt"), "needs a prompt"),
         (r#"{"prompt":" ","answer":1}"#, Some("prompt"), "empty"),
         (r#"{"prompt":"a","messages":[],"answer":1}"#, Some("messages"), "either"),
@@ -36,7 +36,7 @@ fn each_broken_line_is_reported_by_its_number() {
         (r#"{"prompt":"a","answer":1,"answer":2}"#, None, "duplicate field"),
         (r#"{"prompt":1,"answer":1}"#, None, "invalid type"),
         (r#"{"prompt":"a","answer":""}"#, Some("answer"), "empty answer would pass"),
-        (r#"{"prompt":"a","answer":{}}"#, Some("answer"), "needs an answer"),
+        (r#"{"prompt":"a","answer":{}}"#, Some("answer"), "must have an answer"),
         (r#"{"prompt":"a","answer":"x","verifier":"number"}"#, Some("answer"), "number"),
         (r#"{"prompt":"a","answer":"x","verifier":"nosuch"}"#, Some("verifier"), "nosuch"),
         (r#"{"prompt":"a","answer":1,"verifier":{"name":"number","tol":1}}"#, Some("verifier"), "tol"),
@@ -70,7 +70,7 @@ fn bytes_that_are_no_utf8_are_a_fault_of_their_line() {
     let found = faults(b"{\"prompt\":\"a\",\"answer\":1}\n{\"prompt\":\"\xff\",\"answer\":1}\n");
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].line, Some(2));
-    assert_eq!(found[0].detail, "column 12: the line is not UTF-8");
+    assert_eq!(found[0].detail, "column 12: the line is not UTF-8: save the file as UTF-8");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn all_faults_are_listed_up_to_a_limit() {
     let found = faults("x\n".repeat(FAULTS_MAX + 5));
     assert_eq!(found.len(), FAULTS_MAX);
     assert_eq!(found[17].line, Some(18));
-    assert_eq!(found[FAULTS_MAX - 1].detail, "6 more faults were found");
+    assert_eq!(found[FAULTS_MAX - 1].detail, "6 more faults were found: correct these first");
     assert_eq!(found[FAULTS_MAX - 1].line, None);
 }
 
