@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(sign(message, &signing, Algorithm::HS256).unwrap(), signature);
         assert!(verify(signature, message, &reading, Algorithm::HS256).unwrap());
         assert!(!verify(signature, &message[1..], &reading, Algorithm::HS256).unwrap());
-        assert!(!verify(&signature[1..], message, &reading, Algorithm::HS256).unwrap());
+        assert!(!verify(&signature.replace("dB", "eB"), message, &reading, Algorithm::HS256).unwrap());
         assert!(
             sign(message, &signing, Algorithm::HS384).is_err()
                 && verify(signature, message, &reading, Algorithm::HS512).is_err()

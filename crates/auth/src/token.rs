@@ -199,6 +199,7 @@ mod tests {
 
     #[test]
     fn a_token_of_the_right_key_but_for_another_use_is_refused() {
+        hs256::install();
         let session = SessionId::new();
         for claims in [
             json!({"iss": "other", "aud": SESSION, "sub": session, "tenant": "default", "exp": 9_999_999}),

@@ -24,7 +24,7 @@ fn each_broken_line_is_reported_by_its_number() {
         ("[]", None, "invalid"),
         ("null", None, "invalid"),
         (r#"{"prompt":"a"}"#, None, "missing field `answer`"),
-        (r#"{"prompt":"a","answer":null}"#, Some("answer"), "must have an answer"),
+        (r#"{"prompt":"a","answer":null}"#, Some("answer"), "needs an answer"),
         (r#"{"answer":1}"#, Some("prompt"), "needs a prompt"),
         (r#"{"prompt":" ","answer":1}"#, Some("prompt"), "empty"),
         (r#"{"prompt":"a","messages":[],"answer":1}"#, Some("messages"), "either"),

@@ -156,7 +156,7 @@ pub(crate) async fn twenty_start_and_work_at_once(world: &World) {
 async fn keeping_a_disk_is_refused(world: &World) {
     let sandbox = world.terminal().await;
     let refused = sandbox.keep_disk("kept").await.expect_err("it cannot be kept");
-    assert!(refused.to_string().contains("disks that are kept need"), "{refused}");
+    assert!(refused.to_string().contains("use the local back end"), "{refused}");
     sandbox.destroy(false).await;
     let refused = world.on_disk(profile("terminal"), Some("kept")).await.map(|_| ()).expect_err("there is none");
     assert!(refused.to_string().contains("disks that are kept need"), "{refused}");

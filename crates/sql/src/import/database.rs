@@ -231,7 +231,7 @@ impl Reader {
     /// SQLite lets NULL into primary keys. There, they are unique columns.
     fn keys_without_null(&mut self, table: &mut Table) {
         let places: Vec<_> = table.primary_key.iter().filter_map(|name| table.position(name)).collect();
-        if table.rows.iter().any(|row| places.iter().any(|&opened| row[opened] == Value::Null)) {
+        if table.rows.iter().any(|row| places.iter().any(|&column| row[column] == Value::Null)) {
             self.notes.push(format!("{}: its key holds NULL, so it is only unique", table.name));
             table.unique.push(std::mem::take(&mut table.primary_key));
         }
@@ -266,15 +266,15 @@ fn string(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-fn text(row: &[Value], opened: usize) -> String {
-    match row.get(opened) {
+fn text(row: &[Value], column: usize) -> String {
+    match row.get(column) {
         Some(Value::Text(text)) => text.clone(),
         _ => String::new(),
     }
 }
 
-fn number(row: &[Value], opened: usize) -> i64 {
-    match row.get(opened) {
+fn number(row: &[Value], column: usize) -> i64 {
+    match row.get(column) {
         Some(Value::Integer(number)) => *number,
         _ => 0,
     }

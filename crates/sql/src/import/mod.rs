@@ -89,12 +89,12 @@ pub async fn read(files: &BTreeMap<String, Vec<u8>>, sqlite: &Arc<dyn Engine>) -
     for question in questions {
         match known.iter().find(|name| name.eq_ignore_ascii_case(&question.database)) {
             None => faults.push(Fault::new(
-                question.opened,
+                question.location,
                 format!("there is no database {}: use one of {}", question.database, listed(&known)),
             )),
             Some(name) => {
                 if let Some(dataset) = imported.databases.get(name) {
-                    imported.places.push(question.opened.clone());
+                    imported.places.push(question.location.clone());
                     imported.rows.push(question.task(name, dataset));
                 }
             }

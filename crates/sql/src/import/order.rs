@@ -23,8 +23,8 @@ fn without_ties(query: &Query) -> Option<[String; 2]> {
         let mut query = query.clone();
         let OrderByKind::Expressions(keys) = &mut query.order_by.as_mut()?.kind else { return None };
         let options = OrderByOptions { sort: Some(sort), nulls_first: None };
-        keys.extend((1..=width).map(|opened| sqlparser::ast::OrderByExpr {
-            expr: Expr::value(Value::Number(opened.to_string(), false)),
+        keys.extend((1..=width).map(|column| sqlparser::ast::OrderByExpr {
+            expr: Expr::value(Value::Number(column.to_string(), false)),
             options: options.clone(),
             with_fill: None,
         }));

@@ -47,7 +47,7 @@ struct Entry {
 /// A question that is complete.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
-    pub(super) opened: String,
+    pub(super) location: String,
     pub(super) database: String,
     text: String,
     gold: String,
@@ -81,10 +81,10 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
         faults.push(Fault::new(*path, "there are no questions: add one"));
     }
     let mut questions = Vec::new();
-    for (opened, entry) in entries {
-        match entry.map_err(|fault| fault.to_string()).and_then(|entry| complete(opened.clone(), entry)) {
+    for (location, entry) in entries {
+        match entry.map_err(|fault| fault.to_string()).and_then(|entry| complete(location.clone(), entry)) {
             Ok(question) => questions.push(question),
-            Err(detail) => faults.push(Fault::new(opened, detail)),
+            Err(detail) => faults.push(Fault::new(location, detail)),
         }
     }
     let splits: BTreeSet<&str> =
@@ -119,7 +119,7 @@ fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
         .collect())
 }
 
-fn complete(opened: String, mut entry: Entry) -> Result<Question, String> {
+fn complete(location: String, mut entry: Entry) -> Result<Question, String> {
     let sql = entry.sql.take().and_then(|sql| sql.as_str().map(str::to_owned));
     let (text, gold) = match (entry.gold.take().or(sql), entry.question.take(), entry.query.take()) {
         (Some(gold), Some(text), _) | (Some(gold), None, Some(text)) | (None, Some(text), Some(gold)) => (text, gold),
@@ -146,7 +146,7 @@ fn complete(opened: String, mut entry: Entry) -> Result<Question, String> {
             return Err(format!("the reference must be one statement, and is {count}"));
         }
     }
-    Ok(Question { opened, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
+    Ok(Question { location, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
 }
 
 /// Small letters, digits and _, beginning with a letter or digit: what the names of tasks begin with.
@@ -307,7 +307,7 @@ mod tests {
             "{}",
             faults[1]
         );
-        assert_eq!(faults[2], "questions.jsonl:3: the reference is empty");
+        assert_eq!(faults[2], "questions.jsonl:3: the reference is empty: fill it");
         let (_, faults) = read("questions.json", "{}");
         assert!(faults[0].starts_with("questions.json: invalid type"), "{faults:?}");
     }

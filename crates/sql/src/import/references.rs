@@ -67,7 +67,7 @@ fn positions(table: &Table, names: &[String]) -> Option<Vec<usize>> {
 fn tuple(row: &[Value], places: &[usize]) -> Option<Vec<String>> {
     places
         .iter()
-        .map(|&opened| match &row[opened] {
+        .map(|&column| match &row[column] {
             Value::Null => None,
             value => Some(format!("{value:?}")),
         })
@@ -115,6 +115,11 @@ mod tests {
         let marks: Vec<bool> =
             dataset.tables.iter().flat_map(|table| &table.foreign_keys).map(|key| key.unenforced).collect();
         assert_eq!(marks, [false, true]);
-        assert_eq!(notes, ["bad(other) -> p: PostgreSQL does not enforce it: rows have no partner"]);
+        assert_eq!(
+            notes,
+            [
+                "bad(other) -> p: PostgreSQL does not enforce it: rows have no partner: add the missing ones, or drop the reference"
+            ]
+        );
     }
 }

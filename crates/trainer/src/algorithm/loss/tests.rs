@@ -142,10 +142,11 @@ fn missing_tensors_and_other_lengths_are_refused() {
     let clip = Clip { low: 0.2, high: 0.2, dual: None };
     let loss = TokenLoss { ratio: Ratio::Token, clip, kl: None, entropy: 0.0 };
     let message = |loss: &TokenLoss, batch| loss.loss(batch).expect_err("a refusal").to_string();
+    let failed = |what: &str| format!("the trainer failed, report it with its log: {what}");
     let longer = TokenBatch { old: Tensor::zeros([2], &Device::flex()), ..batch_of_one() };
-    assert_eq!(message(&loss, longer), "the loss got 2 numbers as old for 1 tokens");
+    assert_eq!(message(&loss, longer), failed("the loss got 2 numbers as old for 1 tokens"));
     let with_kl = TokenLoss { kl: Some((0.1, KlEstimator::K3)), ..loss };
-    assert_eq!(message(&with_kl, batch_of_one()), "the loss got no log-probabilities of the reference");
+    assert_eq!(message(&with_kl, batch_of_one()), failed("the loss got no log-probabilities of the reference"));
     let with_entropy = TokenLoss { kl: None, entropy: 0.1, ..with_kl };
-    assert_eq!(message(&with_entropy, batch_of_one()), "the loss got no entropies");
+    assert_eq!(message(&with_entropy, batch_of_one()), failed("the loss got no entropies"));
 }

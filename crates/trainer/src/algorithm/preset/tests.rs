@@ -147,7 +147,7 @@ fn a_policy_over_vectors_discounts_and_a_language_model_does_not() {
         ("auxiliary", json!([{"name": "echo", "weight": 0.1}])),
     ] {
         let error = over_vectors(json!({"name": "ppo", field: value})).expect_err("a refusal").to_string();
-        assert!(error.starts_with(&format!("algorithm.{field}: ")), "{error}");
+        assert!(error.contains(&format!("spec: algorithm.{field}: ")), "{error}");
     }
 }
 
@@ -169,7 +169,7 @@ fn a_comparison_within_groups_of_one_is_refused() {
     let error =
         parts(json!({"name": "role_conditioned", "advantage": {"name": "group_centred"}})).expect_err("a refusal");
     assert_eq!(error.code(), "bad_spec");
-    assert!(error.to_string().starts_with("algorithm.advantage: "), "{error}");
+    assert!(error.to_string().contains("spec: algorithm.advantage: "), "{error}");
     assert!(parts(json!({"name": "role_conditioned", "advantage": {"name": "batch_whitened"}})).is_ok());
 }
 
