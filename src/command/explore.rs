@@ -222,6 +222,6 @@ mod tests {
         assert!(report["goals"]["load_one"]["way"].is_array() && report["options"]["depth_max"] == 1, "{report}");
         assert!(fs::read_to_string(file).expect("a graph").starts_with("digraph \"depot\" {"));
         let failure = explore(&arguments(Some("lode_one")), &mut Vec::new()).expect_err("there is none");
-        assert!(failure.to_string().contains("there are seal_one, load_one"), "{failure}");
+        assert!(failure.to_string().contains("choose one of seal_one, load_one"), "{failure}");
     }
 }

@@ -71,7 +71,7 @@ async fn an_awkward_database_comes_back() {
             "partial: indexes of expressions or of some rows are left out",
             "many: the view is left out of PostgreSQL",
             "Order.any_thing: text beside other values; PostgreSQL holds all of them as text",
-            "lines(a) -> nowhere: PostgreSQL does not enforce it: there is no such table",
+            "lines(a) -> nowhere: PostgreSQL does not enforce it: there is no such table: name one that the database has",
         ]
     );
     comes_back(&engines, &read.dataset).await;

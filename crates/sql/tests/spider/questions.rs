@@ -130,12 +130,12 @@ async fn every_fault_of_a_folder_is_told() {
     let faults = read(&files, &engines.engines.sqlite).await.expect_err("faults");
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(faults.len(), 3, "{faults:?}");
-    assert_eq!(faults[0], "questions.jsonl:4: there is no question");
+    assert_eq!(faults[0], "questions.jsonl:4: there is no question: add it as question");
     assert!(
         faults[1].starts_with("broken.sql: the database cannot be made, correct what it is made of: "),
         "{faults:?}"
     );
-    assert_eq!(faults[2], "questions.jsonl:3: there is no database mall; there are broken, shop");
+    assert_eq!(faults[2], "questions.jsonl:3: there is no database mall: use one of broken, shop");
 
     files.remove("broken.sql");
     files.insert(
