@@ -41,7 +41,7 @@ impl Store {
     /// # Errors
     /// When the engine does not answer.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.number(Statement::new("SELECT 1 AS number", Vec::new())).await.map(drop)
+        self.all(Statement::new("SELECT 1 AS alive", Vec::new()), |_| Ok(())).await.map(drop)
     }
 
     /// Commits groups of records in one transaction, in order: all of them or none.

@@ -115,7 +115,8 @@ fn a_frozen_fork_bomb_can_be_looked_at_and_killed() {
     agent.done(&Request::Freeze, None);
     let count = agent.processes();
     assert!(count >= 1, "{count}");
-    assert_eq!(agent.processes(), count);
+    // Those that had ended are still being collected; no other comes.
+    assert!(agent.processes() <= count, "nothing forks");
     let path = folder.path().join("evidence");
     fs::write(&path, "seen").expect("a file");
     let read = Request::Read { path: path.display().to_string(), bytes_max: 100 };
