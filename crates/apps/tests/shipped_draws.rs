@@ -8,8 +8,8 @@ use std::sync::Arc;
 use palestra_apps::app::App;
 use palestra_apps::check::{Effort, check};
 
-/// Draws of each template, unless more are asked for.
-const DRAWS: u64 = 60;
+/// Draws of each template, unless more are asked for: the long form looks at a thousand.
+const DRAWS: u64 = 20;
 
 fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments/app")
