@@ -143,7 +143,7 @@ fn page() -> String {
     let mut page = "# Errors\n\nEvery error that a user can meet, collected from the sources: change the text there, then run \
         `UPDATE_ERRORS=1 cargo nextest run -p palestra-tidy`. A text says what is wrong, where, and what to do. `{..}` stands for what \
         differs from case to case; the field or line that a fault is about stands beside it in `errors`.\n\n## Codes of the API\n\nAn \
-        answer that is none is `application/problem+json` (RFC 9457): `code` is stable, `type` is `/problems/<code>`, `title` is what \
+        error is `application/problem+json` (RFC 9457): `code` is stable, `type` is `/problems/<code>`, `title` is what \
         the code means, `detail` one of the texts below.\n\n| code | status | what it means | what to do |\n| --- | --- | --- | --- |\n"
         .to_owned();
     for [code, status, title, remedy] in codes() {
