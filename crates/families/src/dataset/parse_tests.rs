@@ -54,7 +54,7 @@ fn each_broken_line_is_reported_by_its_number() {
         (r#"{"prompt":"a\ud800","answer":1}"#, None, "column"),
         (r#"{"prompt":"a","answer":1e999}"#, None, "number out of range"),
         (deep.as_str(), None, "recursion limit"),
-        (long.as_str(), None, "longer than"),
+        (long.as_str(), None, "at most"),
     ] {
         let body = format!("{{\"prompt\":\"good\",\"answer\":1}}\n\n{line}\r\n{{\"prompt\":\"fine\",\"answer\":2}}");
         let found = faults(body);

@@ -159,7 +159,7 @@ async fn keeping_a_disk_is_refused(world: &World) {
     assert!(refused.to_string().contains("use the local back end"), "{refused}");
     sandbox.destroy(false).await;
     let refused = world.on_disk(profile("terminal"), Some("kept")).await.map(|_| ()).expect_err("there is none");
-    assert!(refused.to_string().contains("disks that are kept need"), "{refused}");
+    assert!(refused.to_string().contains("cannot be kept"), "{refused}");
     assert_eq!(world.left(), Leftovers::default());
 }
 
