@@ -24,7 +24,8 @@ impl Calendar {
     /// # Errors
     /// When there is no such zone.
     pub fn new(zone: &str, sunday: bool) -> Result<Self, String> {
-        let zone = TimeZone::get(zone).map_err(|_| format!("there is no time zone {zone:?}"))?;
+        let zone = TimeZone::get(zone)
+            .map_err(|_| format!("there is no time zone {zone:?}: write one such as Europe/Paris"))?;
         Ok(Self { zone, week_start: if sunday { Weekday::Sunday } else { Weekday::Monday } })
     }
 

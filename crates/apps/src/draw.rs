@@ -54,7 +54,7 @@ pub fn instantiate(
 ) -> Result<Arc<Instance>, String> {
     let count = app.templates.len() as u64;
     if count == 0 {
-        return Err("this app has no tasks".to_owned());
+        return Err("this app has no tasks: add one to `tasks`".to_owned());
     }
     let place = usize::try_from(seed % count).unwrap_or(0);
     draw(app, place, split, seed, belongs).map_err(|why| why.to_string())
@@ -147,7 +147,7 @@ pub(crate) fn accept(shared: Arc<Instance>, held: Vec<bool>, rule: Rule) -> Resu
     }
     let calls = solved.calls;
     drop(solved.episode);
-    let outlived = |_| flawed(Flaw::Breaks("an episode outlived its task".to_owned()));
+    let outlived = |_| flawed(Flaw::Breaks("an episode outlived its task: report this bug of the server".to_owned()));
     let instance = Arc::try_unwrap(shared).map_err(outlived)?;
     Ok(instance.proven(held, calls.into_iter().map(|played| played.call).collect()))
 }

@@ -67,7 +67,7 @@ pub fn of_draws() -> Vec<Function> {
         }),
         generic("pick", id::PICK, |kinds| match kinds {
             [Type::List(element)] => Ok((**element).clone()),
-            _ => Err("pick takes a list".to_owned()),
+            _ => Err("the argument must be a list".to_owned()),
         }),
         generic("sample", id::SAMPLE, |kinds| match kinds {
             [list @ Type::List(_), Type::Int] => Ok(list.clone()),

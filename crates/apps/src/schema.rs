@@ -103,14 +103,14 @@ impl Schema {
                 message: message.to_owned(),
             };
             if usize::from(number) >= TABLES_MAX {
-                faults.push(fault("there are too many tables"));
+                faults.push(fault(&format!("there are too many tables: keep at most {TABLES_MAX}")));
                 break;
             }
             if by_name.insert(Arc::clone(&table.name), TableId(number)).is_some() {
-                faults.push(fault("there is another table of this name"));
+                faults.push(fault("there is another table of this name: choose another one"));
             }
             if table.columns.len() > COLUMNS_MAX {
-                faults.push(fault("it has too many columns"));
+                faults.push(fault(&format!("the table has too many columns: keep at most {COLUMNS_MAX}")));
                 break;
             }
             faults.extend(table.faults());
@@ -124,7 +124,7 @@ impl Schema {
                         faults.push(SchemaFault {
                             table: Arc::clone(&table.name),
                             column: Some(Arc::clone(&description.name)),
-                            message: "it refers to a table that doesn't exist".to_owned(),
+                            message: "the column refers to a table that doesn't exist: name one that does".to_owned(),
                         });
                     }
                 }

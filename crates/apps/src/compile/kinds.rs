@@ -134,7 +134,8 @@ pub(crate) fn default_value(
         Ok(checked) => Some(checked),
         Err(wrongs) => {
             let messages: Vec<String> = wrongs.into_iter().map(|wrong| wrong.message).collect();
-            faults.push(default.source.fault(0, format!("the default `{}`: {}", default.text, messages.join("; "))));
+            let message = format!("the default `{}` does not fit, correct it: {}", default.text, messages.join("; "));
+            faults.push(default.source.fault(0, message));
             None
         }
     }

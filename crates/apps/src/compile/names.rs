@@ -219,8 +219,8 @@ impl Name {
         let known: Vec<&str> = known.into_iter().collect();
         let message = match nearest(&self.text, known.iter().copied()) {
             Some(near) => format!("there is no {noun} `{}`; did you mean `{near}`?", self.text),
-            None if known.is_empty() => format!("there is no {noun} `{}`", self.text),
-            None => format!("there is no {noun} `{}`; known: {}", self.text, known.join(", ")),
+            None if known.is_empty() => format!("there is no {noun} `{}`: declare it, or leave it out", self.text),
+            None => format!("there is no {noun} `{}`: use one of {}", self.text, known.join(", ")),
         };
         self.fault(message)
     }

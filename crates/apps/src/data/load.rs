@@ -22,6 +22,9 @@ pub const FAULTS_MAX: usize = 100;
 /// The member of a table's overrides that drops its rows first.
 const REPLACE: &str = "$replace";
 
+/// The fault of a member that no table is named like.
+const NO_TABLE: &str = "there is no such table: leave it out, or correct its name";
+
 /// A fault of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{pointer}: {message}")]
@@ -46,10 +49,10 @@ impl Data {
             return Err(load.faults);
         };
         if let Some(name) = document.members().keys().find(|name| load.schema.find(name).is_none()) {
-            load.fault(format!("/{}", escaped(name)), "there is no such table");
+            load.fault(format!("/{}", escaped(name)), NO_TABLE);
         }
         if counters.is_some_and(|counters| counters.len() != self.tables.len()) {
-            load.fault(String::new(), "there is one counter for each table");
+            load.fault(String::new(), "there must be one counter for each table");
             return Err(load.faults);
         }
         let schema = Arc::clone(&self.schema);
@@ -75,7 +78,7 @@ impl Data {
                     }
                 }
                 Some(_) => load.fault(table_pointer(table), "expected an object of rows"),
-                None => load.fault(table_pointer(table), "the table is missing"),
+                None => load.fault(table_pointer(table), "the table is missing: add it"),
             }
             load.number(id);
         }
@@ -87,7 +90,7 @@ impl Data {
                 pointer(&schema, row.table, data.id(row).map_or("", |id| id)),
                 escaped(&schema.table(row.table).describe(column).name)
             ),
-            message: "it refers to a row that doesn't exist".to_owned(),
+            message: "the reference names a row that doesn't exist: name one that does".to_owned(),
         });
         let faults: Vec<DataFault> = dangling.take(FAULTS_MAX).collect();
         if faults.is_empty() { Ok(data) } else { Err(faults) }
@@ -106,7 +109,7 @@ impl Data {
             return Err(load.faults);
         };
         if let Some(name) = patch.keys().find(|name| load.schema.find(name).is_none()) {
-            load.fault(format!("/{}", escaped(name)), "there is no such table");
+            load.fault(format!("/{}", escaped(name)), NO_TABLE);
         }
         let schema = Arc::clone(&self.schema);
         for (id, table) in schema.ids() {
@@ -194,7 +197,9 @@ impl Load {
             match (row, self.data.by_id(table, id)) {
                 (Json::Null, Some(known)) if !replace => self.removed.push(known),
                 (Json::Null, Some(_)) => {}
-                (Json::Null, None) => self.fault(format!("{base}/{}", escaped(id)), "there is no such row to delete"),
+                (Json::Null, None) => {
+                    self.fault(format!("{base}/{}", escaped(id)), "there is no such row to delete: leave it out");
+                }
                 (row, _) => {
                     self.put(table, id, row, if replace { UnnamedColumns::Default } else { UnnamedColumns::Keep });
                 }
@@ -207,7 +212,10 @@ impl Load {
             return self.fault(pointer(&self.schema, table, id), "expected an object of columns");
         };
         if !is_id(id) {
-            return self.fault(pointer(&self.schema, table, id), "that can't be an id");
+            return self.fault(
+                pointer(&self.schema, table, id),
+                "the id is empty, too long or begins with `$`: choose another one",
+            );
         }
         let known = self.data.by_id(table, id);
         let old = known.and_then(|row| self.data.shared(row)).map(Arc::clone);
@@ -258,7 +266,8 @@ impl Load {
         }
         self.numbered = self.drafts.len();
         if full || self.data.table(table).by_id.len() > ROWS_MAX {
-            self.fault(table_pointer(self.schema.table(table)), "the table has too many rows");
+            let message = format!("the table has too many rows: keep at most {ROWS_MAX}");
+            self.fault(table_pointer(self.schema.table(table)), &message);
         }
     }
 
@@ -301,8 +310,10 @@ impl Load {
         let read = |(position, column): (usize, &Column)| {
             let read = match draft.fields.get(&*column.name) {
                 Some(json) => self.cell(json, column),
-                None => absent(draft, position, column)
-                    .ok_or_else(|| DataFault { pointer: String::new(), message: "it is missing".to_owned() }),
+                None => absent(draft, position, column).ok_or_else(|| DataFault {
+                    pointer: String::new(),
+                    message: "the column is missing: add it".to_owned(),
+                }),
             };
             read.unwrap_or_else(|fault| {
                 self.fault(format!("{base}/{}{}", escaped(&column.name), fault.pointer), &fault.message);
@@ -324,7 +335,10 @@ impl Load {
         for ((id, column), cell) in columns.filter(|((_, column), cell)| column.unique && !cell.is_null()) {
             if self.data.matching(row.table, id, cell).next().is_some() {
                 let pointer = pointer(schema, row.table, &content.id);
-                self.fault(format!("{pointer}/{}", escaped(&column.name)), "another row has the same value");
+                self.fault(
+                    format!("{pointer}/{}", escaped(&column.name)),
+                    "another row has the same value: choose another one",
+                );
             }
         }
     }

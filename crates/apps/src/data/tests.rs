@@ -268,31 +268,40 @@ fn a_document_is_read_strictly() {
         faults(data.revised(&State::from(document), None))
     };
     for (found, expected) in [
-        (with(&|d| d["x"] = json!({})), "/x: there is no such table"),
+        (with(&|d| d["x"] = json!({})), "/x: there is no such table: leave it out, or correct its name"),
         (with(&|d| *d = json!([])), ": expected an object of tables"),
         (with(&|d| d["loan"] = json!([])), "/loan: expected an object of rows"),
         (with(&|d| d["loan"]["first"] = json!(1)), "/loan/first: expected an object of columns"),
         (with(&|d| d["settings"]["x"] = json!(1)), "/settings/x: there is no such column; expected open, note"),
-        (with(&|d| d["settings"] = json!({})), "/settings/open: it is missing"),
-        (with(&|d| d["note"]["n"] = json!({"loan": "first"})), "/note/n/text: it is missing"),
+        (with(&|d| d["settings"] = json!({})), "/settings/open: the column is missing: add it"),
+        (with(&|d| d["note"]["n"] = json!({"loan": "first"})), "/note/n/text: the column is missing: add it"),
         (
             with(&|d| d["loan"]["first"]["due"] = json!("soon")),
             "/loan/first/due: expected a date such as \"2031-05-05\", or null, got \"soon\"",
         ),
         (
             with(&|d| d["loan"]["first"]["member"] = json!("cy")),
-            "/loan/first/member: there is no member with the id \"cy\"",
+            "/loan/first/member: there is no member with the id \"cy\": name one that exists",
         ),
-        (with(&|d| d["loan"] = json!({})), "/note/n/loan: it refers to a row that doesn't exist"),
-        (with(&|d| d["member"]["bo"]["name"] = json!("Ada")), "/member/bo/name: another row has the same value"),
-        (with(&|d| d["member"]["$x"] = json!({"balance": 0})), "/member/$x: that can't be an id"),
+        (
+            with(&|d| d["loan"] = json!({})),
+            "/note/n/loan: the reference names a row that doesn't exist: name one that does",
+        ),
+        (
+            with(&|d| d["member"]["bo"]["name"] = json!("Ada")),
+            "/member/bo/name: another row has the same value: choose another one",
+        ),
+        (
+            with(&|d| d["member"]["$x"] = json!({"balance": 0})),
+            "/member/$x: the id is empty, too long or begins with `$`: choose another one",
+        ),
     ] {
         assert_eq!(found, [expected]);
     }
     let mut document = document(&data);
     document.as_object_mut().expect("an object").remove("note");
-    assert_eq!(faults(data.revised(&State::from(document), None)), ["/note: the table is missing"]);
-    assert_eq!(faults(data.revised(&data.document(), Some(&[1]))), [": there is one counter for each table"]);
+    assert_eq!(faults(data.revised(&State::from(document), None)), ["/note: the table is missing: add it"]);
+    assert_eq!(faults(data.revised(&data.document(), Some(&[1]))), [": there must be one counter for each table"]);
 }
 
 #[test]
@@ -348,17 +357,17 @@ fn overrides_that_make_no_sense_are_refused() {
     let (data, ..) = start();
     for (patch, expected) in [
         (json!(1), ": expected an object of tables"),
-        (json!({"x": {}}), "/x: there is no such table"),
+        (json!({"x": {}}), "/x: there is no such table: leave it out, or correct its name"),
         (json!({"member": null}), "/member: expected an object of rows"),
         (json!({"settings": null}), "/settings: expected an object of columns"),
         (json!({"settings": {"$replace": true}}), "/settings/$replace: there is no such column; expected open, note"),
         (json!({"member": {"$replace": 1}}), "/member/$replace: expected true or false"),
-        (json!({"member": {"x": null}}), "/member/x: there is no such row to delete"),
+        (json!({"member": {"x": null}}), "/member/x: there is no such row to delete: leave it out"),
         (json!({"member": {"bo": null}}), ": loan.member: a row refers to it"),
-        (json!({"loan": {"x": {}}}), "/loan/x/member: it is missing"),
+        (json!({"loan": {"x": {}}}), "/loan/x/member: the column is missing: add it"),
         (
             json!({"member": {"ada": null, "bo": {"sponsor": "ada"}}}),
-            "/member/bo/sponsor: there is no member with the id \"ada\"",
+            "/member/bo/sponsor: there is no member with the id \"ada\": name one that exists",
         ),
     ] {
         assert_eq!(faults(data.overlaid(&patch)), [expected], "{patch}");
@@ -375,7 +384,10 @@ fn hostile_counters_end_in_a_refusal() {
         document["member"][id] = json!({"balance": "0"});
     }
     let most = [u32::MAX; 4];
-    assert_eq!(faults(data.revised(&State::from(document), Some(&most))), ["/member: the table has too many rows"]);
+    assert_eq!(
+        faults(data.revised(&State::from(document), Some(&most))),
+        ["/member: the table has too many rows: keep at most 1000000"]
+    );
     let mut full = data.revised(&data.document(), Some(&most)).expect("nothing is new");
     assert_eq!(full.insert(MEMBER, member("x", None)), Err(Refusal::Full { table: MEMBER }));
     assert_eq!(full.insert_named(MEMBER, "x", member("x", None)), Err(Refusal::Full { table: MEMBER }));

@@ -81,7 +81,7 @@ impl KindDefinition {
     pub(super) fn read(at: &At<'_>) -> Option<Self> {
         let spelled = spelled(at)?;
         if let Some(flag) = spelled.flags.first() {
-            at.fault(format!("`{flag}` has no meaning here"));
+            at.fault(format!("`{flag}` has no meaning here: remove it"));
             return None;
         }
         if spelled.default.is_some() {
@@ -101,7 +101,10 @@ pub(super) fn spelled(at: &At<'_>) -> Option<TypeAndFlags> {
     };
     let mut words = match tokens(head) {
         Ok(words) => words.into_iter().peekable(),
-        Err(message) => return at.expected(&message),
+        Err(message) => {
+            at.fault(message);
+            return None;
+        }
     };
     let name = Name::at(Arc::clone(&text), at);
     match kind(&mut words, &name) {
@@ -133,7 +136,7 @@ fn tokens(text: &str) -> Result<Vec<&str>, String> {
     let mut rest = text.trim();
     while !rest.is_empty() {
         let end = if rest.starts_with('{') {
-            rest.rfind('}').map(|index| index + 1).ok_or_else(|| "a closing brace".to_owned())?
+            rest.rfind('}').map(|index| index + 1).ok_or_else(|| "a brace is not closed: add `}`".to_owned())?
         } else {
             rest.find(|letter: char| letter.is_whitespace() || letter == '{').unwrap_or(rest.len())
         };
@@ -150,7 +153,7 @@ pub(super) const FLAGS: [&str; 7] = ["unique", "index", "volatile", "secret", "r
 
 fn kind(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String> {
     let opt = words.next_if_eq(&"opt").is_some();
-    let word = words.next().ok_or("a type is missing")?;
+    let word = words.next().ok_or("a type is missing: write one, such as int")?;
     let mut early = None;
     let kind = match word {
         "bool" => Kind::Bool,
@@ -171,7 +174,7 @@ fn kind(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String> {
             let mut values: Vec<Arc<str>> = Vec::new();
             while let Some(value) = words.next_if(|word| !FLAGS.contains(word)) {
                 if values.iter().any(|known| **known == *value) {
-                    return Err(format!("the word `{value}` stands twice in the enum"));
+                    return Err(format!("the word `{value}` stands twice in the enum: leave one out"));
                 }
                 values.push(value.into());
             }
@@ -191,8 +194,10 @@ fn kind(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String> {
         other => {
             let known =
                 ["bool", "int", "text", "date", "instant", "duration", "money", "dec", "enum", "ref", "list", "opt"];
-            let hint = nearest(other, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Err(format!("`{other}` is no type{hint}"));
+            return Err(match nearest(other, known) {
+                Some(near) => format!("`{other}` is no type; did you mean `{near}`?"),
+                None => format!("`{other}` is no type: write one of {}", known.join(", ")),
+            });
         }
     };
     let bounds = if early.is_some() { early } else { bounds(words)? };
@@ -205,7 +210,7 @@ fn element(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String>
         let mut element = kind(words, name)?;
         // Bounds behind the element's type are those of the element, as in `list 1..5 int 1..9`.
         if matches!(element.kind, Kind::List(_)) || element.opt {
-            return Err("a list is of plain values".to_owned());
+            return Err("the elements of a list cannot be `opt` or lists: use a plain type or a record".to_owned());
         }
         element.name = name.clone();
         return Ok(element);
@@ -216,12 +221,12 @@ fn element(words: &mut Words<'_>, name: &Name) -> Result<KindDefinition, String>
         let (field, spelled) = part.split_once(':').ok_or("a field is written `name: type`")?;
         check_identifier(field.trim(), &[])?;
         if fields.iter().any(|(known, _)| *known.text == *field.trim()) {
-            return Err(format!("the field `{}` stands twice", field.trim()));
+            return Err(format!("the field `{}` stands twice: leave one out", field.trim()));
         }
         let mut inner = tokens(spelled)?.into_iter().peekable();
         let read = kind(&mut inner, name)?;
         if let Some(rest) = inner.next() {
-            return Err(format!("`{rest}` has no meaning here"));
+            return Err(format!("`{rest}` has no meaning here: remove it"));
         }
         fields.push((Name { text: field.trim().into(), ..name.clone() }, read));
     }
@@ -236,7 +241,7 @@ fn bounds(words: &mut Words<'_>) -> Result<Option<WrittenBounds>, String> {
     let (low, high) = range.split_once("..").unwrap_or((range, ""));
     let end = |text: &str| (!text.is_empty()).then(|| Arc::from(text));
     if low.is_empty() && high.is_empty() {
-        return Err("bounds are written `1..20`, `1..` or `..20`".to_owned());
+        return Err("`..` has no bounds: write `1..20`, `1..` or `..20`".to_owned());
     }
     Ok(Some((end(low), end(high))))
 }

@@ -89,7 +89,8 @@ impl Lexer<'_> {
 
     fn number(&mut self) -> Result<Kind, Wrong> {
         let offset = self.at;
-        let too_long = || Wrong { offset, message: "this number needs more than 64 bits".to_owned() };
+        let too_long =
+            || Wrong { offset, message: "this number needs more than 64 bits: use a smaller one".to_owned() };
         let whole = self.take_while(|letter| letter.is_ascii_digit());
         let point = self.peek() == Some('.') && self.letters.get(self.at + 1).is_some_and(char::is_ascii_digit);
         let kind = if point {
@@ -101,7 +102,8 @@ impl Lexer<'_> {
             Kind::Int(whole.parse().map_err(|_| too_long())?)
         };
         if let Some(letter) = self.peek().filter(|letter| letter.is_alphabetic() || *letter == '_') {
-            return Err(Wrong { offset: self.at, message: format!("`{letter}` cannot follow a number directly") });
+            let message = format!("`{letter}` cannot follow a number directly: put an operator between them");
+            return Err(Wrong { offset: self.at, message });
         }
         Ok(kind)
     }
@@ -113,7 +115,7 @@ impl Lexer<'_> {
         loop {
             let offset = self.at;
             let Some(letter) = self.peek() else {
-                return Err(Wrong { offset: start, message: format!("this text has no closing {quote}") });
+                return Err(Wrong { offset: start, message: format!("this text has no closing {quote}: add it") });
             };
             self.at += 1;
             if letter == quote {
@@ -145,16 +147,16 @@ impl Lexer<'_> {
         let symbol = SYMBOLS.into_iter().find(|symbol| {
             symbol.chars().count() <= rest.len() && symbol.chars().zip(rest).all(|(left, right)| left == *right)
         });
-        let advice = match (symbol, rest.first()) {
+        let advice = match (symbol, rest.first().copied()) {
             (Some("="), _) => "`=` assigns nothing here: compare with `==`".to_owned(),
             (Some(symbol), _) => {
                 self.at += symbol.len();
                 return Ok(symbol);
             }
-            (None, Some('&' | '|')) => "conditions are joined with `&&` and `||`".to_owned(),
-            (None, Some('$')) => "`${...}` belongs into a template: tpl('...')".to_owned(),
-            (None, Some(letter)) => format!("`{}` means nothing here", letter.escape_debug()),
-            (None, None) => "the expression ends here".to_owned(),
+            (None, Some(letter @ ('&' | '|'))) => format!("`{letter}` means nothing here: write `{letter}{letter}`"),
+            (None, Some('$')) => "`${...}` belongs into a template: write tpl('...')".to_owned(),
+            (None, Some(letter)) => format!("`{}` means nothing here: remove it, or quote text", letter.escape_debug()),
+            (None, None) => "the expression ends here: write the rest of it".to_owned(),
         };
         Err(Wrong { offset: self.at, message: advice })
     }

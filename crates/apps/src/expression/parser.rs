@@ -80,7 +80,7 @@ impl Parser {
             return Ok(());
         }
         let found = self.peek();
-        let message = format!("{within} needs `{symbol}` here, found {}", found.describe());
+        let message = format!("`{symbol}` is expected in {within}, found {}", found.describe());
         Err(Wrong { offset: found.offset, message })
     }
 
@@ -223,11 +223,11 @@ impl Parser {
         let leaf = match kind {
             Kind::Int(number) => match i64::try_from(number) {
                 Ok(number) => Node::Int(number),
-                Err(_) => return wrong("this number needs more than 64 bits".to_owned()),
+                Err(_) => return wrong("this number needs more than 64 bits: use a smaller one".to_owned()),
             },
             Kind::Decimal(digits, scale) => match i64::try_from(digits) {
                 Ok(digits) => Node::Decimal(digits, scale),
-                Err(_) => return wrong("this number needs more than 64 bits".to_owned()),
+                Err(_) => return wrong("this number needs more than 64 bits: use a smaller one".to_owned()),
             },
             Kind::Text(literal) => Node::Text(literal),
             Kind::Name(name) => return self.named(offset, name),
@@ -287,7 +287,7 @@ impl Parser {
                 return Err(Wrong { offset, message: format!("the name of a field is expected, found {found}") });
             };
             if fields.iter().any(|(field, _)| *field == name) {
-                return Err(Wrong { offset, message: format!("the field `{name}` is given twice") });
+                return Err(Wrong { offset, message: format!("the field `{name}` is given twice: leave one out") });
             }
             self.expect(":", "a record")?;
             fields.push((name, self.choice()?));
@@ -322,5 +322,5 @@ fn node(offset: usize, node: Node) -> Result<Expr, Wrong> {
 }
 
 fn too_deep(offset: usize) -> Wrong {
-    Wrong { offset, message: format!("more than {MAX_DEPTH} parts are nested in each other here") }
+    Wrong { offset, message: format!("more than {MAX_DEPTH} parts are nested in each other here: simplify them") }
 }

@@ -27,7 +27,7 @@ fn pieces(source: &str) -> Result<Vec<Piece>, Wrong> {
             ('$', Some('{')) => {
                 let start = at + 2;
                 let end = hole_end(&letters, start)
-                    .ok_or_else(|| Wrong { offset: at, message: "this `${` has no closing `}`".to_owned() })?;
+                    .ok_or_else(|| Wrong { offset: at, message: "this `${` has no closing `}`: add it".to_owned() })?;
                 if !text.is_empty() {
                     pieces.push(Piece::Text(std::mem::take(&mut text)));
                 }
@@ -107,10 +107,11 @@ impl Checker<'_> {
     /// `tpl('...')`
     pub(super) fn template_call(&mut self, template: &Expr) -> Option<Typed> {
         let Node::Text(literal) = &template.node else {
-            return self.wrong(template.start(), "a template is literal text: tpl('... ${value} ...')");
+            return self.wrong(template.start(), "a template is literal text: write tpl('... ${value} ...')");
         };
         if self.templates > 0 {
-            return self.wrong(template.offset, "templates cannot be within each other");
+            return self
+                .wrong(template.offset, "templates cannot be within each other: write all of it in the outer one");
         }
         self.templates += 1;
         let (start, escaped) = (template.offset, literal.escaped);

@@ -140,7 +140,8 @@ impl Codec<'_> {
     }
 
     fn unknown(&self, table: TableId, id: &str) -> Wrong {
-        let message = format!("there is no {} with the id {}", self.schema.table(table).name, quoted(id));
+        let name = &self.schema.table(table).name;
+        let message = format!("there is no {name} with the id {}: name one that exists", quoted(id));
         Wrong { pointer: String::new(), kind: WrongKind::UnknownRow { table, id: id.to_owned() }, message }
     }
 

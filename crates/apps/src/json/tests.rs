@@ -141,7 +141,10 @@ fn mistakes_are_named_with_their_place() {
         ("/1/a~1b", "expected a whole number, or null, got \"x\"")
     );
     let wrong = read(&json!([{"tool": "T2"}]), &list).expect_err("no such tool");
-    assert_eq!((wrong.pointer.as_str(), wrong.message.as_str()), ("/0/tool", "there is no tool with the id \"T2\""));
+    assert_eq!(
+        (wrong.pointer.as_str(), wrong.message.as_str()),
+        ("/0/tool", "there is no tool with the id \"T2\": name one that exists")
+    );
     assert_eq!(wrong.kind, WrongKind::UnknownRow { table: TOOL, id: "T2".to_owned() });
     let wrong = read(&json!([{"tool": "T1", "x": 1}]), &list).expect_err("no such field");
     assert_eq!(wrong.pointer, "/0/x");

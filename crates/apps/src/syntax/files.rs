@@ -24,7 +24,7 @@ pub fn join(files: &BTreeMap<String, String>) -> Result<Node, Faults> {
     let start = Position { file: Arc::from(MAIN_FILE), line: 1, column: 1 };
     let refuse = |message: String| Err(vec![Fault { position: start.clone(), path: String::new(), message }]);
     let Some(main) = files.get_key_value(MAIN_FILE) else {
-        return refuse(format!("a definition has a file `{MAIN_FILE}`"));
+        return refuse(format!("the file `{MAIN_FILE}` is missing: add it"));
     };
     if files.len() > MAX_FILES {
         return refuse(format!("a definition has at most {MAX_FILES} files, and this one {}", files.len()));
@@ -61,7 +61,7 @@ struct Sections {
 impl Sections {
     fn add(&mut self, root: Node) {
         let Content::Map(entries) = root.value else {
-            let message = format!("a file is a map of sections, and this is {}", root.value.describe());
+            let message = format!("a file must be a map of sections, and this is {}", root.value.describe());
             self.faults.push(Fault { position: root.position, path: String::new(), message });
             return;
         };
@@ -80,7 +80,7 @@ impl Sections {
         let Some((first, Node { value: section, .. })) = self.entries.get_mut(at) else { return };
         let (Content::Map(section), Content::Map(more)) = (section, node.value) else {
             let message = format!(
-                "the section `{}` stands at {} too: only a map may be spread over files",
+                "the section `{}` stands at {} too: leave one out (only a map may be spread over files)",
                 shown(&key.text),
                 first.position
             );
@@ -93,7 +93,7 @@ impl Sections {
             .or_insert_with(|| section.iter().map(|(entry, _)| (entry.text.clone(), entry.position.clone())).collect());
         for (entry, node) in more {
             if let Some(first) = places.get(&entry.text) {
-                let message = format!("`{}` stands at {first} too", shown(&entry.text));
+                let message = format!("`{}` stands at {first} too: leave one out", shown(&entry.text));
                 let path = format!("{}.{}", shown(&key.text), shown(&entry.text));
                 self.faults.push(Fault { position: entry.position, path, message });
             } else {

@@ -303,7 +303,7 @@ impl<'n> Fields<'n> {
     pub fn required(&mut self, name: &'static str) -> Option<At<'n>> {
         let field = self.optional(name);
         if field.is_none() {
-            self.at.fault(format!("the field `{name}` is missing"));
+            self.at.fault(format!("the field `{name}` is missing: add it"));
         }
         field
     }
@@ -343,7 +343,7 @@ pub fn check_identifier(text: &str, reserved: &[&str]) -> Result<(), String> {
         let rule = "is no name: small letters, digits and underscores, a letter first";
         Err(format!("`{}` {rule}", shown(text)))
     } else if text.len() > MAX_IDENTIFIER {
-        Err(format!("`{}` is longer than the {MAX_IDENTIFIER} characters of a name", shown(text)))
+        Err(format!("`{}` is longer than the {MAX_IDENTIFIER} characters of a name: shorten it", shown(text)))
     } else if reserved.contains(&text) {
         Err(format!("`{text}` is a reserved word: choose another name"))
     } else {

@@ -46,7 +46,9 @@ pub(super) fn plain_key(text: &str) -> Result<(), String> {
         return Ok(());
     }
     match plain(text)? {
-        Content::Text(_) if text == "<<" => Err("merge keys are not supported: write the entries out".to_owned()),
+        Content::Text(_) if text == "<<" => {
+            Err("the merge key `<<` is not supported: write the entries out".to_owned())
+        }
         Content::Text(_) | Content::Int(_) => Ok(()),
         other => Err(format!("a key is text, and this is {}: quote it", other.describe())),
     }

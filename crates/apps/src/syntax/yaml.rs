@@ -77,10 +77,12 @@ enum Collection {
 impl Builder {
     fn read(&mut self, text: &str) -> Result<(), Fault> {
         if text.len() > MAX_FILE_BYTES {
-            return Err(self.fault(self.place(1, 0), format!("the file has more than {MAX_FILE_BYTES} bytes")));
+            return Err(
+                self.fault(self.place(1, 0), format!("the file has more than {MAX_FILE_BYTES} bytes: split it"))
+            );
         }
         if text.bytes().filter(|byte| matches!(byte, b'[' | b'{' | b',')).count() > MAX_BRACKETS {
-            let message = format!("the file has more than {MAX_BRACKETS} commas and opening brackets");
+            let message = format!("the file has more than {MAX_BRACKETS} commas and opening brackets: split it");
             return Err(self.fault(self.place(1, 0), message));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -91,7 +93,9 @@ impl Builder {
             match event {
                 Ok((event, span)) => self.take(event, span, &mut cursor)?,
                 Err(error) => {
-                    return Err(self.fault(self.at(*error.marker()), format!("this is not YAML: {}", error.info())));
+                    return Err(
+                        self.fault(self.at(*error.marker()), format!("this is not YAML, correct it: {}", error.info()))
+                    );
                 }
             }
         }
@@ -104,7 +108,10 @@ impl Builder {
             Event::DocumentStart(_) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    return Err(self.fault(position, "a file holds one document".to_owned()));
+                    return Err(self.fault(
+                        position,
+                        "a file holds one document: move the other one to a file of its own".to_owned(),
+                    ));
                 }
                 Ok(())
             }
@@ -133,10 +140,12 @@ impl Builder {
 
     fn open(&mut self, position: Position, collection: Collection) -> Result<(), Fault> {
         if matches!(self.open.last(), Some(Open { collection: Collection::Map { key: None, .. }, .. })) {
-            return Err(self.fault(position, "a key is text, and this is a list or a map".to_owned()));
+            return Err(self.fault(position, "a key must be text, and this is a list or a map".to_owned()));
         }
         if self.open.len() >= MAX_DEPTH {
-            return Err(self.fault(position, format!("lists and maps are nested more than {MAX_DEPTH} deep")));
+            return Err(
+                self.fault(position, format!("lists and maps are nested more than {MAX_DEPTH} deep: simplify them"))
+            );
         }
         self.open.push(Open { position, collection });
         Ok(())
@@ -153,10 +162,10 @@ impl Builder {
 
     fn scalar(&mut self, position: Position, text: &str, style: ScalarStyle, written: &str) -> Result<(), Fault> {
         if text.len() > MAX_SCALAR_BYTES {
-            return Err(self.fault(position, format!("the text has more than {MAX_SCALAR_BYTES} bytes")));
+            return Err(self.fault(position, format!("the text has more than {MAX_SCALAR_BYTES} bytes: shorten it")));
         }
         if text.chars().any(is_unprintable) {
-            self.report(position.clone(), "the text holds a control character".to_owned())?;
+            self.report(position.clone(), "the text holds a control character: remove it".to_owned())?;
         }
         let is_plain = style == ScalarStyle::Plain;
         if let Some(Open { collection: Collection::Map { names, key: key @ None, .. }, .. }) = self.open.last_mut() {
@@ -188,7 +197,7 @@ impl Builder {
     fn add(&mut self, node: Node) -> Result<(), Fault> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err(self.fault(node.position, format!("the file has more than {MAX_NODES} values")));
+            return Err(self.fault(node.position, format!("the file has more than {MAX_NODES} values: split it")));
         }
         match self.open.last_mut().map(|open| &mut open.collection) {
             None => self.root = Some(node),
@@ -207,8 +216,8 @@ impl Builder {
             Some(Collection::Map { entries, .. }) => entries.iter().find(|(key, _)| &*key.text == name),
             _ => None,
         };
-        let first = first.map_or_else(String::new, |(key, _)| format!(": the first is at {}", key.position));
-        self.report(position, format!("the key `{}` stands here twice{first}", shown(name)))
+        let first = first.map_or_else(String::new, |(key, _)| format!(" (the first is at {})", key.position));
+        self.report(position, format!("the key `{}` stands here twice: leave one out{first}", shown(name)))
     }
 
     fn refuse_properties(&mut self, position: &Position, anchor: usize, has_tag: bool) -> Result<(), Fault> {
@@ -227,7 +236,7 @@ impl Builder {
     fn refuse_unprintable(&self, text: &str) -> Result<(), Fault> {
         let found = Cursor::new(text).find(|c| is_unprintable(c) || c == '\u{feff}');
         let Some((line, column, character)) = found else { return Ok(()) };
-        let message = format!("the file holds the control character {}", character.escape_unicode());
+        let message = format!("the file holds the control character {}: remove it", character.escape_unicode());
         Err(self.fault(self.place(line, column), message))
     }
 
@@ -240,7 +249,8 @@ impl Builder {
         for (index, line) in prologue.filter(|(_, line)| line.starts_with('%')) {
             let mut words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
             if (words.next(), words.next(), words.next()) != (Some("%YAML"), Some("1.2"), None) {
-                return Err(self.fault(self.place(index + 1, 0), "the only directive is `%YAML 1.2`".to_owned()));
+                return Err(self
+                    .fault(self.place(index + 1, 0), "the only directive is `%YAML 1.2`: remove this one".to_owned()));
             }
         }
         Ok(())

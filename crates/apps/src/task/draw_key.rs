@@ -225,7 +225,8 @@ pub(crate) fn propose(app: &Arc<App>, template: usize, split: &str, seed: u64) -
             Err(Unfit::Flawed(flaw)) => reason = flaw.to_string(),
         }
     }
-    Err(format!("tasks.{}: no draw of seed {seed} gives a task: {reason}", app.templates[template].name))
+    let name = &app.templates[template].name;
+    Err(format!("tasks.{name}: no draw of seed {seed} gives a task, change its parameters: {reason}"))
 }
 
 /// The beginning of a task, whose rows can be told apart and whose goal is false there; with which checks hold there.

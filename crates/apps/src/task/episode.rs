@@ -72,8 +72,10 @@ impl Episode {
         if broken.is_empty() {
             return Ok(data);
         }
-        let fault =
-            |text: Arc<str>| DataFault { pointer: String::new(), message: format!("it breaks the invariant {text}") };
+        let fault = |text: Arc<str>| DataFault {
+            pointer: String::new(),
+            message: format!("the state breaks the invariant `{text}`: change it so that this holds"),
+        };
         Err(broken.into_iter().map(fault).collect())
     }
 
@@ -174,6 +176,7 @@ impl Episode {
             reversed,
         };
         let held = (!instance.held.is_empty()).then_some(instance.held.as_slice());
-        end.judge(held).map_err(|error| format!("tasks.{}.goal: {error}", instance.template().name))
+        let checks = end.judge(held);
+        checks.map_err(|error| format!("tasks.{}.goal fails, correct it: {error}", instance.template().name))
     }
 }

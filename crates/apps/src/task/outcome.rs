@@ -38,7 +38,7 @@ pub enum Redraw {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Flaw {
     /// The goal holds before anything was done.
-    #[error("the goal holds at the beginning; exclude such draws by `not` or `require`")]
+    #[error("the goal holds at the beginning: leave such draws out by `not` or `require`")]
     Done,
     /// An expression breaks off.
     #[error("{0}")]
@@ -56,7 +56,7 @@ pub enum Flaw {
     #[error("the solution uses what it cannot know: {0}")]
     Unknowable(String),
     /// There is no solution, and a search within its bounds found no way to the goal.
-    #[error("no way to the goal was found")]
+    #[error("no way to the goal was found: write a `solution`, or correct the goal")]
     NoWay,
 }
 

@@ -142,7 +142,7 @@ impl Player {
 
     fn call(&mut self, call: Call, constant: &[Arc<str>]) -> Result<Value, SolveError> {
         if self.calls.len() >= CALLS_MAX {
-            return Err(format!("the solution makes more than {CALLS_MAX} calls").into());
+            return Err(format!("the solution makes more than {CALLS_MAX} calls: shorten it").into());
         }
         let number = self.calls.len() + 1;
         let reply = self.episode.perform(&call.name, &call.arguments);
@@ -180,7 +180,8 @@ impl Player {
 
     fn value(&self, checked: &Checked) -> Result<Value, String> {
         let number = self.calls.len() + 1;
-        self.episode.world().value(checked, &self.locals).map_err(|stop| format!("before call {number}: {stop}"))
+        let value = self.episode.world().value(checked, &self.locals);
+        value.map_err(|stop| format!("an expression before call {number} fails, correct it: {stop}"))
     }
 }
 

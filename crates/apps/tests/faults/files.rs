@@ -60,15 +60,15 @@ fn macros_that_call_each_other_many_times_are_not_expanded_without_end() {
 
 #[test]
 fn a_definition_is_whole_and_says_everything_once() {
-    assert_eq!(messages(&[("tasks.yaml", GOOD)]), ["app.yaml:1:1: : a definition has a file `app.yaml`"]);
+    assert_eq!(messages(&[("tasks.yaml", GOOD)]), ["app.yaml:1:1: : the file `app.yaml` is missing: add it"]);
     assert_eq!(
         messages(&[("app.yaml", GOOD), ("more.yaml", "views:\n  tools: {from: tool}\n")]),
-        ["more.yaml:2:3: views.tools: `tools` stands at app.yaml:20:3 too"]
+        ["more.yaml:2:3: views.tools: `tools` stands at app.yaml:20:3 too: leave one out"]
     );
     assert_eq!(
         messages(&[("app.yaml", GOOD), ("more.yaml", "version: 2\n")]),
         [
-            "more.yaml:1:1: version: the section `version` stands at app.yaml:2:1 too: only a map may be spread over files"
+            "more.yaml:1:1: version: the section `version` stands at app.yaml:2:1 too: leave one out (only a map may be spread over files)"
         ]
     );
 }

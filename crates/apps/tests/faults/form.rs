@@ -13,7 +13,7 @@ colour: red",
         "version: 1
 ",
         "",
-        "app.yaml:1:1: : the field `version` is missing",
+        "app.yaml:1:1: : the field `version` is missing: add it",
     ),
     ("version: 1", "version: 0", "app.yaml:2:10: version: expected a number from 1 to 1000000, found 0"),
     ("version: 1", "version: one", "app.yaml:2:10: version: expected a whole number, found the text `one`"),
@@ -21,9 +21,13 @@ colour: red",
         "version: 1",
         "version: 1
 version: 2",
-        "app.yaml:3:1: version: the key `version` stands here twice: the first is at app.yaml:2:1",
+        "app.yaml:3:1: version: the key `version` stands here twice: leave one out (the first is at app.yaml:2:1)",
     ),
-    ("tz: Europe/Paris", "tz: Europe/Pariss", r#"app.yaml:3:5: tz: there is no time zone "Europe/Pariss""#),
+    (
+        "tz: Europe/Paris",
+        "tz: Europe/Pariss",
+        r#"app.yaml:3:5: tz: there is no time zone "Europe/Pariss": write one such as Europe/Paris"#,
+    ),
     (
         r#"start: "2031-05-05T09:00""#,
         "start: tomorrow",
@@ -50,7 +54,7 @@ week_start: friday",
         "version: 1",
         "version: 1
 about: *text",
-        "app.yaml:3:8: about: this is not YAML: while parsing node, found unknown anchor",
+        "app.yaml:3:8: about: this is not YAML, correct it: while parsing node, found unknown anchor",
     ),
     (
         "blocked: bool = false}",
@@ -63,7 +67,7 @@ about: *text",
         "tables:
   <<: {}
 ",
-        "app.yaml:6:3: tables.<<: merge keys are not supported: write the entries out",
+        "app.yaml:6:3: tables.<<: the merge key `<<` is not supported: write the entries out",
     ),
     (
         r#"kind: conflict, text: "${tool.name} is"#,
@@ -78,7 +82,7 @@ about: *text",
     (
         r#"{check: "!member.blocked", else: blocked}"#,
         r#"{check: "!member.blocked", esle: blocked}"#,
-        "app.yaml:31:9: actions.lend.guards[2]: the field `else` is missing",
+        "app.yaml:31:9: actions.lend.guards[2]: the field `else` is missing: add it",
     ),
     (
         "- cancel: {key: loan.id}",
@@ -133,7 +137,7 @@ about: *text",
         "screens:
   list: {title: List}
 ",
-        "app.yaml:55:9: screens.list: the field `body` is missing",
+        "app.yaml:55:9: screens.list: the field `body` is missing: add it",
     ),
     (
         r#"{pick: "find(member, m, !m.blocked && m.balance >= tool.day_fee * days)"}"#,

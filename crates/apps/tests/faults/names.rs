@@ -60,7 +60,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     params: {loan: ref loan}",
         "who: [clerk]
     params: {loan: ref loan}",
-        "app.yaml:40:11: actions.give_back.who[0]: there is no role `clerk`; known: agent, user, system",
+        "app.yaml:40:11: actions.give_back.who[0]: there is no role `clerk`: use one of agent, user, system",
     ),
     (
         "from: member, search",
@@ -70,7 +70,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "filter: [kind, state]",
         "filter: [kind, colour]",
-        "app.yaml:20:59: views.tools.filter[1]: there is no column of tool `colour`; known: name, kind, day_fee, state",
+        "app.yaml:20:59: views.tools.filter[1]: there is no column of tool `colour`: use one of name, kind, day_fee, state",
     ),
     (
         "filter: [kind, state]",
@@ -116,7 +116,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         r#"closed_loan: {kind: conflict, text: "Loan ${loan.id}"#,
         r#"closed_loan: {kind: conflict, text: "Loan ${lone.id}"#,
-        "app.yaml:18:47: errors.closed_loan.text: there is no `lone` here",
+        "app.yaml:18:47: errors.closed_loan.text: there is no `lone` here: define it first, or quote it if it is text",
     ),
     (
         "invariants: [",
@@ -127,13 +127,13 @@ invariants: [",
     (
         "tool: ref tool, member: ref member, days: int}",
         r#"tool: ref tool, member: ref member, days: int, lines: "list {item: ref items}"}"#,
-        "app.yaml:26:68: actions.lend.params.lines: there is no table `items`; known: member, tool, loan, notice",
+        "app.yaml:26:68: actions.lend.params.lines: there is no table `items`: use one of member, tool, loan, notice",
     ),
     (
         "    plant: [",
         "    twin_of: lend_dear
     plant: [",
-        "app.yaml:65:14: tasks.lend_cheapest.twin_of: there is no task `lend_dear`; known: lend_cheapest, lend_blocked",
+        "app.yaml:65:14: tasks.lend_cheapest.twin_of: there is no task `lend_dear`: use one of lend_cheapest, lend_blocked",
     ),
     (
         "    plant: [",
@@ -159,17 +159,17 @@ invariants: [",
     (
         "arg('member')",
         "arg('person')",
-        "app.yaml:73:84: tasks.lend_cheapest.minefields[0].when: 'person' is none of the words 'about', 'answers', 'code', 'days', 'id', 'kind', 'loan', 'member', 'page', 'search', 'seconds', 'sort', 'state', 'status', 'tool'",
+        "app.yaml:73:84: tasks.lend_cheapest.minefields[0].when: 'person' is none of the words 'about', 'answers', 'code', 'days', 'id', 'kind', 'loan', 'member', 'page', 'search', 'seconds', 'sort', 'state', 'status', 'tool': write one of them",
     ),
     (
         "weight: 1}]",
         "weight: 1, after: [start]}]",
-        "app.yaml:72:106: tasks.lend_cheapest.milestones[0].after[0]: there is no earlier milestone `start`",
+        "app.yaml:72:106: tasks.lend_cheapest.milestones[0].after[0]: there is no earlier milestone `start`: declare it, or leave it out",
     ),
     (
         "- {created: loan, count: 1,",
         "- {created: lone, count: 1,",
-        "app.yaml:69:21: tasks.lend_cheapest.goal.changes[0].created: there is no table `lone`; known: member, tool, loan, notice",
+        "app.yaml:69:21: tasks.lend_cheapest.goal.changes[0].created: there is no table `lone`: use one of member, tool, loan, notice",
     ),
     (
         "${kind} to ${who.name}",

@@ -112,7 +112,7 @@ errors:
         r#"- {updated: t.tool, fields: {state: "'out'"}}"#,
         r#"- {updated: t.tool, fields: {state: "'out'"}}
       free: [created lone]"#,
-        "app.yaml:72:14: tasks.lend_cheapest.goal.free[0]: there is no table `lone`; known: member, tool, loan, notice",
+        "app.yaml:72:14: tasks.lend_cheapest.goal.free[0]: there is no table `lone`: use one of member, tool, loan, notice",
     ),
     (
         r#"{do: lend, args: {tool: "r.items[0]", member: "m.items[0]", days: t.days}}"#,
@@ -142,6 +142,6 @@ errors:
     (
         "kind: {choice: [drill, saw, ladder]}",
         "kind: {choice: [drill, 7], as: int}",
-        "app.yaml:61:23: tasks.lend_cheapest.params.kind.choice[0]: `drill` is no int",
+        "app.yaml:61:23: tasks.lend_cheapest.params.kind.choice[0]: `drill` is no int: write one, or change `as`",
     ),
 ];

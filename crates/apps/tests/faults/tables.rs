@@ -8,11 +8,15 @@ pub(super) const MISTAKES: &[Mistake] = &[
         "balance: money,",
         "app.yaml:6:59: tables.member.cols.balance: money takes a currency of three letters: `money EUR`",
     ),
-    ("blocked: bool = false", "blocked: boolean", "app.yaml:6:79: tables.member.cols.blocked: `boolean` is no type"),
+    (
+        "blocked: bool = false",
+        "blocked: boolean",
+        "app.yaml:6:79: tables.member.cols.blocked: `boolean` is no type: write one of bool, int, text, date, instant, duration, money, dec, enum, ref, list, opt",
+    ),
     (
         "blocked: bool = false",
         "blocked: bool = maybe",
-        "app.yaml:6:79: tables.member.cols.blocked: the default `maybe`: there is no `maybe` here",
+        "app.yaml:6:79: tables.member.cols.blocked: the default `maybe` does not fit, correct it: there is no `maybe` here: define it first, or quote it if it is text",
     ),
     (
         "member: ref member, text: text",
@@ -22,12 +26,12 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         r#"kind: "enum drill saw ladder""#,
         r#"kind: "enum drill saw drill""#,
-        "app.yaml:7:49: tables.tool.cols.kind: the word `drill` stands twice in the enum",
+        "app.yaml:7:49: tables.tool.cols.kind: the word `drill` stands twice in the enum: leave one out",
     ),
     (
         r#"state: "enum in out repair = in""#,
         r#"state: "enum in out repair = lost""#,
-        "app.yaml:7:102: tables.tool.cols.state: the default `lost`: there is no `lost` here",
+        "app.yaml:7:102: tables.tool.cols.state: the default `lost` does not fit, correct it: there is no `lost` here: define it first, or quote it if it is text",
     ),
     (
         "name: text unique",
@@ -57,7 +61,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         r#"notice: {id: "N{5}", cols: {member: ref member,"#,
         r#"notice: {id: "N{5}", owned_by: order, cols: {member: ref member,"#,
-        "app.yaml:9:34: tables.notice.owned_by: there is no table `order`; known: member, tool, loan, notice",
+        "app.yaml:9:34: tables.notice.owned_by: there is no table `order`: use one of member, tool, loan, notice",
     ),
     (
         "text: text, at: instant}",
@@ -92,19 +96,19 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "name: distinct person_name()",
         "name: distinct random()",
-        "app.yaml:11:34: seed.member.name: there is no function `random`",
+        "app.yaml:11:34: seed.member.name: there is no function `random`: use one of docs/app-expressions.md",
     ),
     (
         r#""int(0, 8000)""#,
         r#""now""#,
-        "app.yaml:11:59: seed.member.balance: this is instant, and money EUR is expected here",
+        "app.yaml:11:59: seed.member.balance: the value is instant, and money EUR is expected here",
     ),
     (
         "kind: uniform",
         r#"kind: "'hammer'""#,
-        "app.yaml:12:26: seed.tool.kind: 'hammer' is none of the words 'drill', 'saw', 'ladder'",
+        "app.yaml:12:26: seed.tool.kind: 'hammer' is none of the words 'drill', 'saw', 'ladder': write one of them",
     ),
-    ("n: 40,", r#"n: "'many'","#, "app.yaml:11:16: seed.member.n: this is text, and int is expected here"),
+    ("n: 40,", r#"n: "'many'","#, "app.yaml:11:16: seed.member.n: the value is text, and int is expected here"),
     (
         "member: {n: 40, name",
         "member: {name",
@@ -113,7 +117,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         r#"balance: "int(0, 8000)""#,
         r#"balance: "int(0, 8000""#,
-        "app.yaml:11:70: seed.member.balance: a call needs `,` here, found the end",
+        "app.yaml:11:70: seed.member.balance: `,` is expected in a call, found the end",
     ),
     (
         "seed:

@@ -6,22 +6,22 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         r#"{check: "days >= 1 && days <= 14""#,
         r#"{check: "days >= 1 && days <= 14.5""#,
-        "app.yaml:29:36: actions.lend.guards[0].check: `<=` cannot compare int with dec 1",
+        "app.yaml:29:36: actions.lend.guards[0].check: `<=` cannot compare int with dec 1: compare values of one type",
     ),
     (
         r#"{check: "days >= 1 && days <= 14""#,
         r#"{check: "days""#,
-        "app.yaml:29:18: actions.lend.guards[0].check: this is int, and bool is expected here",
+        "app.yaml:29:18: actions.lend.guards[0].check: the value is int, and bool is expected here",
     ),
     (
         r#"{check: "tool.state == 'in'""#,
         r#"{check: "tool.state == 'inside'""#,
-        "app.yaml:30:32: actions.lend.guards[1].check: 'inside' is none of the words 'in', 'out', 'repair'",
+        "app.yaml:30:32: actions.lend.guards[1].check: 'inside' is none of the words 'in', 'out', 'repair': write one of them",
     ),
     (
         r#"{check: "member.balance >= need""#,
         r#"{check: "member.balance >= days""#,
-        "app.yaml:32:33: actions.lend.guards[3].check: `>=` cannot compare money EUR with int; write the amount with its decimals, or cents(n) for a number of minor units",
+        "app.yaml:32:33: actions.lend.guards[3].check: `>=` cannot compare money EUR with int: write the amount with its decimals, or cents(n) for a number of minor units",
     ),
     (
         r#"where: "l.back == null""#,
@@ -46,7 +46,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         r#"set: {back: "today()"}"#,
         "set: {back: now}",
-        "app.yaml:44:41: actions.give_back.effects[0].update.set.back: this is instant, and opt date is expected here",
+        "app.yaml:44:41: actions.give_back.effects[0].update.set.back: the value is instant, and opt date is expected here",
     ),
     (
         "update: {row: loan.tool,",
@@ -61,12 +61,12 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "key: l.id}",
         "key: l.due}",
-        "app.yaml:37:96: actions.lend.effects[3].at.key: this is date, and text is expected here",
+        "app.yaml:37:96: actions.lend.effects[3].at.key: the value is date, and text is expected here",
     ),
     (
         r#"time: "instant(add_days(l.due, 1), '08:00')""#,
         r#"time: "add_days(l.due, 1)""#,
-        "app.yaml:37:21: actions.lend.effects[3].at.time: this is date, and instant is expected here",
+        "app.yaml:37:21: actions.lend.effects[3].at.time: the value is date, and instant is expected here",
     ),
     (
         r#"name: "tool_name(kind)"}}}]"#,
@@ -76,7 +76,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "by: x.day_fee",
         "by: x.name",
-        "app.yaml:63:77: tasks.lend_cheapest.params.tool.by: only numbers, amounts and times are compared here",
+        "app.yaml:63:77: tasks.lend_cheapest.params.tool.by: `by` takes a number, an amount, a date or a time",
     ),
     (
         r#"{pick: "find(member, m, !m.blocked && m.balance >= tool.day_fee * days)"}"#,
@@ -91,14 +91,14 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         r#"fee: "t.tool.day_fee * t.days"}}"#,
         r#"fee: {contains: "'x'"}}}"#,
-        "app.yaml:69:129: tasks.lend_cheapest.goal.changes[0].fields.fee.contains: only text contains text",
+        "app.yaml:69:129: tasks.lend_cheapest.goal.changes[0].fields.fee.contains: only text contains text: use `check` for other columns",
     ),
     (
         "search: t.who.name}, as: m}
       - {do: lend",
         "search: t.days}, as: m}
       - {do: lend",
-        "app.yaml:76:38: tasks.lend_cheapest.solution[1].args.search: this is int, and opt text is expected here",
+        "app.yaml:76:38: tasks.lend_cheapest.solution[1].args.search: the value is int, and opt text is expected here",
     ),
     (
         "days: int}
@@ -119,7 +119,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     let",
         "days: int = soon}
     let",
-        "app.yaml:26:56: actions.lend.params.days: the default `soon`: there is no `soon` here",
+        "app.yaml:26:56: actions.lend.params.days: the default `soon` does not fit, correct it: there is no `soon` here: define it first, or quote it if it is text",
     ),
     (
         "search: [name], sort: [name], page: 20}
@@ -131,6 +131,6 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         r#"invariants: [""#,
         r#"invariants: ["count(tool)", ""#,
-        "app.yaml:53:15: invariants[0]: this is int, and bool is expected here",
+        "app.yaml:53:15: invariants[0]: the value is int, and bool is expected here",
     ),
 ];

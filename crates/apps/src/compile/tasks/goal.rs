@@ -91,7 +91,7 @@ fn one_field(written: &FieldDefinition, kind: &Type, names: &Names<'_>, faults: 
         FieldDefinition::Equal(source) => Field::Equal(names.assigned(source, kind, faults)?),
         FieldDefinition::Contains(source) => {
             if *kind.present() != Type::Text {
-                faults.push(source.fault(0, "only text contains text"));
+                faults.push(source.fault(0, "only text contains text: use `check` for other columns"));
             }
             Field::Contains(names.check(source, Some(&Type::Text), faults)?)
         }

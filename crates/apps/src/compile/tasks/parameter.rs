@@ -68,7 +68,7 @@ pub(super) fn param(
                 Type::Int | Type::Money(_) | Type::Decimal(_) | Type::Date | Type::Instant | Type::Duration
             );
             if !number {
-                faults.push(by_source.fault(0, "only numbers, amounts and times are compared here"));
+                faults.push(by_source.fault(0, "`by` takes a number, an amount, a date or a time"));
                 return None;
             }
             let gap = match gap {
@@ -156,7 +156,7 @@ fn choice(values: &[Source], kind: &Type, faults: &mut Faults) -> Option<Draw> {
     for source in values {
         match read(source) {
             Some(value) => chosen.push(value),
-            None => faults.push(source.fault(0, format!("`{}` is no {kind}", source.text))),
+            None => faults.push(source.fault(0, format!("`{}` is no {kind}: write one, or change `as`", source.text))),
         }
     }
     (chosen.len() == values.len()).then_some(Draw::Choice(chosen))

@@ -1,6 +1,6 @@
 //! Calls: functions that need literals or rows, functions of values, and functions of the caller.
 
-use super::naming::suggest;
+use super::naming::{near, suggest};
 use super::operators::{is_flexible, literal, small};
 use super::{Checker, Typed, fits, queries};
 use crate::calendar::{DAY_SECONDS, parse_date, parse_duration};
@@ -32,7 +32,7 @@ impl Checker<'_> {
             ("exists", [row]) => self.exists(row),
             ("by_id", [table, id]) => self.by_id(table, id),
             ("today", []) if self.scope.now => Some(Typed::new(Type::Date, Code::Today)),
-            ("today", []) => self.wrong(expr.offset, "there is no time here"),
+            ("today", []) => self.no_time(expr.offset),
             ("text", [value]) => self.shown(value),
             ("tpl", [template]) => self.template_call(template),
             ("date", [Expr { offset, node: Node::Text(written), .. }]) => match parse_date(&written.text) {
@@ -152,8 +152,11 @@ impl Checker<'_> {
         let mut known: Vec<&str> = SPECIAL.into_iter().chain(queries::names()).collect();
         known.extend(functions::all().map(|builtin| builtin.name));
         known.extend(self.scope.functions.iter().map(|function| &*function.name));
-        let near = suggest(name, known);
-        self.wrong(expr.offset, format!("there is no function `{name}`{near}"))
+        let message = match near(name, known) {
+            Some(near) => format!("there is no function `{name}`; did you mean `{near}`?"),
+            None => format!("there is no function `{name}`: use one of docs/app-expressions.md"),
+        };
+        self.wrong(expr.offset, message)
     }
 
     fn added(&mut self, expr: &Expr, function: &Function, arguments: &[Expr], hint: Option<&Type>) -> Option<Typed> {
@@ -190,7 +193,7 @@ impl Checker<'_> {
         let found = self.infer(value, None)?;
         if !found.kind.may_be_null() && !found.narrowed {
             let what = value.written().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
-            return self.wrong(value.start(), format!("{what} is never null"));
+            return self.wrong(value.start(), format!("{what} is never null: leave the test out"));
         }
         let code = Code::Is(Box::new(found.code), Value::Null, false);
         Some(Typed { yes: self.proofs(value), ..Typed::new(Type::Bool, code) })
@@ -227,12 +230,12 @@ impl Checker<'_> {
             return Some((shape, found.code));
         }
         let kind = self.show(&found.kind);
-        let advice = match &found.kind {
-            Type::Row(_) => "name one of its columns, or `.id`",
-            Type::Record(_) => "name one of its fields",
-            _ => "its elements need to be scalars that are never null",
+        let message = match &found.kind {
+            Type::Row(_) => format!("{kind} has no text: name one of its columns, or `.id`"),
+            Type::Record(_) => format!("{kind} has no text: name one of its fields"),
+            _ => format!("{kind} has no text: use a list whose elements have one and are never null"),
         };
-        self.wrong(value.start(), format!("{kind} has no text: {advice}"))
+        self.wrong(value.start(), message)
     }
 
     fn time_on(&mut self, expr: &Expr, date: &Expr, time: &str, offset: usize) -> Option<Typed> {

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::naming::suggest;
+use super::naming::near;
 use super::{Checker, Typed};
 use crate::expression::code::{Code, Member, OnNull};
 use crate::expression::functions;
 use crate::expression::syntax::{Expr, Node, Root};
 use crate::kinds::{TableId, Type};
+
+/// Columns or fields that a message lists.
+const NAMES_SHOWN_MAX: usize = 12;
 
 impl Checker<'_> {
     pub(super) fn name(&mut self, expr: &Expr, name: &str) -> Option<Typed> {
@@ -20,7 +23,7 @@ impl Checker<'_> {
         let tables = self.scope.tables;
         if name == "now" {
             if !self.scope.now {
-                return self.wrong(expr.offset, "there is no time here");
+                return self.no_time(expr.offset);
             }
             return Some(Typed::new(Type::Instant, Code::Now));
         }
@@ -34,8 +37,15 @@ impl Checker<'_> {
             return self.wrong(expr.offset, format!("`{name}` is a function: call it, `{name}(...)`"));
         }
         let known = self.names();
-        let message = format!("there is no `{name}` here{}", suggest(name, known.iter().map(String::as_str)));
+        let message = match near(name, known.iter().map(String::as_str)) {
+            Some(near) => format!("there is no `{name}` here; did you mean `{near}`?"),
+            None => format!("there is no `{name}` here: define it first, or quote it if it is text"),
+        };
         self.wrong(expr.offset, message)
+    }
+
+    pub(super) fn no_time<T>(&mut self, offset: usize) -> Option<T> {
+        self.wrong(offset, "there is no time here: write a date or a time out")
     }
 
     /// Value of a name and its type, before any proof.
@@ -142,7 +152,10 @@ impl Checker<'_> {
                 None => {
                     let names: Vec<&str> = fields.iter().map(|(field, _)| &**field).collect();
                     let what = base.written().map_or_else(|| "this record".to_owned(), |path| format!("`{path}`"));
-                    let message = format!("no field `{name}` in {what}{}", choices(name, &names));
+                    let message = match near(name, names.iter().copied()) {
+                        Some(near) => format!("no field `{name}` in {what}; did you mean `{near}`?"),
+                        None => format!("no field `{name}` in {what}: name one of {}", listed(&names)),
+                    };
                     return self.wrong(expr.offset, message);
                 }
             },
@@ -154,7 +167,7 @@ impl Checker<'_> {
             }
             other => {
                 let other = self.show(other);
-                return self.wrong(expr.offset, format!("{other} has no members"));
+                return self.wrong(expr.offset, format!("{other} has no members: leave `.{name}` out"));
             }
         };
         let on_null = if optional { OnNull::Null } else { OnNull::Fail };
@@ -170,7 +183,12 @@ impl Checker<'_> {
         if name == "id" {
             return Some((Type::Text, Member::Id));
         }
-        let message = format!("no column `{name}` in {}{}", tables.name(table), choices(name, &tables.columns(table)));
+        let (of, mut names) = (tables.name(table), tables.columns(table));
+        names.push("id");
+        let message = match near(name, names.iter().copied()) {
+            Some(near) => format!("no column `{name}` in {of}; did you mean `{near}`?"),
+            None => format!("no column `{name}` in {of}: name one of {}", listed(&names)),
+        };
         self.wrong(expr.offset, message)
     }
 
@@ -180,15 +198,18 @@ impl Checker<'_> {
             "now" => (Type::Instant, Code::Now),
             "today" => (Type::Date, Code::Today),
             _ => {
-                let near = suggest(name, ["now", "today"]);
-                let message =
-                    format!("`init` has `now` and `today`{near}; data is read by init(...), as in init(row).{name}");
+                let message = match near(name, ["now", "today"]) {
+                    Some(near) => format!("`init` has no `{name}`; did you mean `{near}`?"),
+                    None => {
+                        format!("`init` has `now` and `today` alone: read data by init(...), as in init(row).{name}")
+                    }
+                };
                 return self.wrong(expr.offset, message);
             }
         };
         self.root_allowed(base.offset, Root::Init)?;
         if !self.scope.now {
-            return self.wrong(base.offset, "there is no time here");
+            return self.no_time(base.offset);
         }
         Some(Typed::new(kind, Code::Within(Root::Init, Box::new(code))))
     }
@@ -199,10 +220,11 @@ impl Checker<'_> {
             Root::Init => (self.scope.roots.init, "init", "start of the episode"),
         };
         if !allowed {
-            return self.wrong(offset, format!("the data at the {what} (`{name}`) is not known here"));
+            let message = format!("the data at the {what} is not known here: leave `{name}` out");
+            return self.wrong(offset, message);
         }
         if self.root.is_some() {
-            return self.wrong(offset, "`old` and `init` cannot be within each other");
+            return self.wrong(offset, "`old` and `init` cannot be within each other: use one of them");
         }
         Some(())
     }
@@ -221,21 +243,18 @@ impl Checker<'_> {
         let (listed, at) = (listed?, at?);
         let Type::List(element) = listed.kind else {
             let kind = self.show(&listed.kind);
-            return self.wrong(list.start(), format!("only a list has numbered elements, and this is {kind}"));
+            return self.wrong(list.start(), format!("an index takes a list before it, and this is {kind}"));
         };
         if at.kind != Type::Int {
             let kind = self.show(&at.kind);
-            return self.wrong(index.start(), format!("the place of an element is an int, and this is {kind}"));
+            return self.wrong(index.start(), format!("the place of an element must be an int, and this is {kind}"));
         }
         Some(Typed::new(*element, Code::Index(Box::new([listed.code, at.code]))))
     }
 }
 
-/// The name nearest to a misspelt one, or all there are if they are few.
-fn choices(wanted: &str, names: &[&str]) -> String {
-    let near = suggest(wanted, names.iter().copied());
-    if near.is_empty() && !names.is_empty() && names.len() <= 12 {
-        return format!("; it has {}", names.join(", "));
-    }
-    near
+/// Names, or the first of them if they are many.
+fn listed(names: &[&str]) -> String {
+    let shown = names.iter().take(NAMES_SHOWN_MAX).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > NAMES_SHOWN_MAX { format!("{shown}, ...") } else { shown }
 }

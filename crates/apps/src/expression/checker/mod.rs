@@ -91,7 +91,7 @@ impl<'a> Checker<'a> {
             return self.null_refused(expr);
         }
         let (found, wanted) = (self.show(&found.kind), self.show(wanted));
-        self.wrong(expr.start(), format!("this is {found}, and {wanted} is expected here"))
+        self.wrong(expr.start(), format!("the value is {found}, and {wanted} is expected here"))
     }
 
     /// Checks a part that may not be null.
@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
 
     fn null_refused<T>(&mut self, expr: &Expr) -> Option<T> {
         let message = if expr.node == Node::Null {
-            "null means nothing here".to_owned()
+            "null means nothing here: write a value".to_owned()
         } else {
             let what = expr.written().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
             let name = expr.written().unwrap_or_else(|| "x".to_owned());
@@ -164,12 +164,12 @@ impl<'a> Checker<'a> {
         };
         let Some(missing) = wanted.checked_sub(scale) else {
             let shown = self.show(&kind);
-            return self
-                .wrong(expr.offset, format!("{shown} has {wanted} digits behind the point, and this has {scale}"));
+            let message = format!("{shown} has {wanted} digits behind the point, and this has {scale}: round it");
+            return self.wrong(expr.offset, message);
         };
         match 10_i64.checked_pow(u32::from(missing)).and_then(|factor| digits.checked_mul(factor)) {
             Some(number) => Some(Typed::constant(kind, Value::Int(number))),
-            None => self.wrong(expr.offset, "this number needs more than 64 bits"),
+            None => self.wrong(expr.offset, "this number needs more than 64 bits: use a smaller one"),
         }
     }
 
@@ -180,9 +180,11 @@ impl<'a> Checker<'a> {
             return Some(Typed::constant(kind.clone(), value));
         }
         let list: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
-        let near = naming::near(&literal.text, words.iter().map(|word| &**word));
-        let near = near.map_or_else(String::new, |word| format!("; did you mean '{word}'?"));
-        let message = format!("'{}' is none of the words {}{near}", literal.text, list.join(", "));
+        let (text, list) = (&literal.text, list.join(", "));
+        let message = match naming::near(text, words.iter().map(|word| &**word)) {
+            Some(near) => format!("'{text}' is none of the words {list}; did you mean '{near}'?"),
+            None => format!("'{text}' is none of the words {list}: write one of them"),
+        };
         self.wrong(expr.offset, message)
     }
 
@@ -196,7 +198,9 @@ impl<'a> Checker<'a> {
                 Some(element) => {
                     Some(Typed::constant(Type::List(Box::new(element.clone())), Value::List([].as_slice().into())))
                 }
-                None => self.wrong(expr.offset, "the type of the elements of `[]` cannot be known here"),
+                None => {
+                    self.wrong(expr.offset, "the type of the elements of `[]` cannot be known here: write an element")
+                }
             };
         };
         let first = self.infer(first, hint)?;
@@ -205,8 +209,8 @@ impl<'a> Checker<'a> {
             let element = self.infer(part, Some(hint.unwrap_or(&kind)))?;
             let Some(both) = unite(&kind, &element.kind) else {
                 let (left, right) = (self.show(&kind), self.show(&element.kind));
-                return self
-                    .wrong(part.start(), format!("the elements of a list have one type: this is {right}, not {left}"));
+                let message = format!("the elements of a list must have one type, and this is {right}, not {left}");
+                return self.wrong(part.start(), message);
             };
             kind = both;
             codes.push(element.code);

@@ -57,7 +57,7 @@ impl Checker<'_> {
         for (null, side, expr) in [(&one, &other, right), (&other, &one, left)] {
             if null.kind == Type::Null && !side.kind.may_be_null() && !side.narrowed {
                 let what = expr.written().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
-                return self.wrong(expr.start(), format!("{what} is never null"));
+                return self.wrong(expr.start(), format!("{what} is never null: leave the test out"));
             }
         }
         if unite(&one.kind, &other.kind).is_none() {
@@ -87,7 +87,8 @@ impl Checker<'_> {
         }
         if !is_ordered(&one.kind) {
             let (kind, symbol) = (self.show(&one.kind), operator.symbol());
-            return self.wrong(offset, format!("values of type {kind} have no order: `{symbol}` cannot compare them"));
+            let message = format!("`{symbol}` cannot compare {kind}, which has no order: use `==` or `!=`");
+            return self.wrong(offset, message);
         }
         Some(Typed::new(Type::Bool, Code::Order(order, Box::new([one.code, other.code]))))
     }
@@ -111,7 +112,7 @@ impl Checker<'_> {
             Type::List(_) => return self.mismatch(offset, Operator::In, (&one, left), (&list, right)),
             other => {
                 let other = self.show(other);
-                return self.wrong(right.start(), format!("`in` needs a list behind it, and this is {other}"));
+                return self.wrong(right.start(), format!("`in` takes a list behind it, and this is {other}"));
             }
         }
         let absent = matches!(&list.kind, Type::List(element) if !element.may_be_null());
@@ -180,7 +181,7 @@ impl Checker<'_> {
             return Some(Typed::new(found.kind, Code::Negate(Box::new(found.code))));
         }
         let kind = self.show(&found.kind);
-        self.wrong(inner.start(), format!("`-` needs int, money, dec or duration, and this is {kind}"))
+        self.wrong(inner.start(), format!("`-` takes int, money, dec or duration, and this is {kind}"))
     }
 
     pub(super) fn default(
@@ -193,7 +194,7 @@ impl Checker<'_> {
         let value_typed = self.infer(value, hint)?;
         if !value_typed.kind.may_be_null() && !value_typed.narrowed {
             let what = value.written().map_or_else(|| "this".to_owned(), |path| format!("`{path}`"));
-            return self.wrong(value.start(), format!("{what} is never null, so that `??` does nothing"));
+            return self.wrong(value.start(), format!("{what} is never null: leave `??` and the default out"));
         }
         let present = value_typed.kind.present().clone();
         let wish = if present == Type::Null { hint } else { Some(&present) };
@@ -204,7 +205,8 @@ impl Checker<'_> {
             (present, other) if fits(present, other) => other.clone(),
             (present, other) => {
                 let (left, right) = (self.show(present), self.show(other));
-                return self.wrong(expr.offset, format!("a default for {left} cannot be {right}"));
+                let message = format!("a default for {left} cannot be {right}: use one of the same type");
+                return self.wrong(expr.offset, message);
             }
         };
         Some(Typed::new(kind, Code::Default(Box::new([value_typed.code, other.code]))))
@@ -226,8 +228,8 @@ impl Checker<'_> {
         let (one, other) = (one?, other?);
         let Some(kind) = unite(&one.kind, &other.kind) else {
             let (left, right) = (self.show(&one.kind), self.show(&other.kind));
-            return self
-                .wrong(expr.offset, format!("both results of `? :` have one type: these are {left} and {right}"));
+            let message = format!("both results of `? :` must have one type, and these are {left} and {right}");
+            return self.wrong(expr.offset, message);
         };
         Some(Typed::new(kind, Code::Choice(Box::new([code, one.code, other.code]))))
     }
@@ -240,6 +242,38 @@ impl Checker<'_> {
         right: (&Typed, &Expr),
     ) -> Option<T> {
         let kinds = (left.0.kind.present(), right.0.kind.present());
+        let advice = match (operator, kinds) {
+            (Operator::Divide | Operator::Remainder, (Type::Money(_) | Type::Decimal(_), _)) => {
+                "use mul_div(x, 1, n) or split(x, n), which say what happens to the rest"
+            }
+            (Operator::Multiply, (Type::Money(_), _) | (_, Type::Money(_))) => {
+                "use percent(x, basis points) or mul_div(x, numerator, denominator), which say how to round"
+            }
+            (_, (Type::Date, Type::Int)) => "add days by add_days(date, n)",
+            (Operator::Subtract, (Type::Date, Type::Date)) => "use days_between(from, to)",
+            (_, (Type::Money(_), Type::Int) | (Type::Int, Type::Money(_))) => {
+                "write the amount with its decimals, or cents(n) for a number of minor units"
+            }
+            (_, (Type::Date, Type::Text)) => "write a date as date('2031-05-05')",
+            (_, (Type::Instant, Type::Text)) => "write a point in time as instant('2031-05-05T09:00')",
+            (_, (Type::Duration, Type::Text)) => "write a duration as duration('1h30m')",
+            (_, (Type::Duration, Type::Int)) => "write a duration as duration('1h30m') or minutes(n)",
+            (_, (Type::Row(_), Type::Text)) => "compare its `.id` with a text",
+            (_, (Type::Enum(_), Type::Text) | (Type::Text, Type::Enum(_))) => {
+                "use text(e), the word of an enum as text"
+            }
+            (_, (Type::Instant, Type::Date)) => "use date(instant), the day of a point in time",
+            (Operator::Add, _) => "use two of one type: int, money, dec, duration or text",
+            (Operator::Subtract, _) => "use two of one type: int, money, dec, duration or instant",
+            (Operator::Multiply, _) => "use an int on one side",
+            (Operator::Divide | Operator::Remainder, _) => "use two ints",
+            (Operator::In, _) => "use a list of the same type",
+            _ => "compare values of one type",
+        };
+        self.refuse_pair(offset, operator, kinds, advice)
+    }
+
+    fn refuse_pair<T>(&mut self, offset: usize, operator: Operator, kinds: (&Type, &Type), advice: &str) -> Option<T> {
         let verb = match operator {
             Operator::Add => "add",
             Operator::Subtract => "subtract",
@@ -247,32 +281,8 @@ impl Checker<'_> {
             Operator::Divide | Operator::Remainder => "divide",
             _ => "compare",
         };
-        let advice = match (operator, kinds) {
-            (Operator::Divide | Operator::Remainder, (Type::Money(_) | Type::Decimal(_), _)) => {
-                "; mul_div(x, 1, n) and split(x, n) say what happens to the rest"
-            }
-            (Operator::Multiply, (Type::Money(_), _) | (_, Type::Money(_))) => {
-                "; percent(x, basis points) and mul_div(x, numerator, denominator) say how to round"
-            }
-            (_, (Type::Date, Type::Int)) => "; days are added by add_days(date, n)",
-            (Operator::Subtract, (Type::Date, Type::Date)) => "; days_between(from, to) counts them",
-            (_, (Type::Money(_), Type::Int) | (Type::Int, Type::Money(_))) => {
-                "; write the amount with its decimals, or cents(n) for a number of minor units"
-            }
-            (_, (Type::Date, Type::Text)) => "; write a date as date('2031-05-05')",
-            (_, (Type::Instant, Type::Text)) => "; write a point in time as instant('2031-05-05T09:00')",
-            (_, (Type::Duration, Type::Text)) => "; write a duration as duration('1h30m')",
-            (_, (Type::Duration, Type::Int)) => "; write a duration as duration('1h30m') or minutes(n)",
-            (_, (Type::Row(_), Type::Text)) => "; compare its `.id` with a text",
-            (_, (Type::Enum(_), Type::Text) | (Type::Text, Type::Enum(_))) => {
-                "; text(e) is the word of an enum as text"
-            }
-            (_, (Type::Instant, Type::Date)) => "; date(instant) is the day of a point in time",
-            _ => "",
-        };
-        let (left, right) = (self.show(kinds.0), self.show(kinds.1));
-        let symbol = operator.symbol();
-        self.wrong(offset, format!("`{symbol}` cannot {verb} {left} with {right}{advice}"))
+        let (symbol, left, right) = (operator.symbol(), self.show(kinds.0), self.show(kinds.1));
+        self.wrong(offset, format!("`{symbol}` cannot {verb} {left} with {right}: {advice}"))
     }
 }
 

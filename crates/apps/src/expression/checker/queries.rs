@@ -1,6 +1,6 @@
 //! Queries: functions of the rows of a table or the elements of a list, with a variable that stands for each.
 
-use super::naming::suggest;
+use super::naming::near;
 use super::{Checker, Typed};
 use crate::expression::code::{Code, Query, QueryKind, Source};
 use crate::expression::functions::is_ordered;
@@ -130,8 +130,11 @@ impl Checker<'_> {
                     return Some((Source::Table(table), Type::Row(table)));
                 }
                 if local.is_none() {
-                    let near = suggest(name, tables.names());
-                    return self.wrong(source.offset, format!("there is no table or list `{name}`{near}"));
+                    let message = match near(name, tables.names()) {
+                        Some(near) => format!("there is no table or list `{name}`; did you mean `{near}`?"),
+                        None => format!("there is no table or list `{name}`: name one of `tables`, or a list"),
+                    };
+                    return self.wrong(source.offset, message);
                 }
             }
         }
@@ -140,7 +143,7 @@ impl Checker<'_> {
             Type::List(element) => Some((Source::List(Box::new(found.code)), *element)),
             other => {
                 let other = self.show(&other);
-                self.wrong(source.start(), format!("a query goes through a table or a list, and this is {other}"))
+                self.wrong(source.start(), format!("a query takes a table or a list, and this is {other}"))
             }
         }
     }
@@ -201,12 +204,15 @@ impl Checker<'_> {
                 if value.may_be_null() {
                     return match shape.body {
                         Some(body) => self.null_refused(body),
-                        None => self.wrong(at, "the elements of this list may be null"),
+                        None => self.wrong(
+                            at,
+                            "the elements of this list may be null: give them a default, as in sum(list, x, x ?? 0)",
+                        ),
                     };
                 }
                 let found = self.show(&value);
                 let wanted = if kind == Q::Sum { "int, money, dec or duration" } else { "something that has an order" };
-                return self.wrong(at, format!("{wanted} is needed for each element, and this is {found}"));
+                return self.wrong(at, format!("each element must be {wanted}, and this is {found}"));
             }
         };
         let body = body.map(|body| match body.kind {

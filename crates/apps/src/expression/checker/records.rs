@@ -20,9 +20,11 @@ impl Checker<'_> {
         };
         for (name, value) in given {
             if !wanted.iter().any(|(field, _)| **field == *name) {
-                let near = naming::near(name, wanted.iter().map(|(field, _)| &**field));
-                let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                return self.wrong(value.start(), format!("no field `{name}` is asked for{near}"));
+                let message = match naming::near(name, wanted.iter().map(|(field, _)| &**field)) {
+                    Some(near) => format!("no field `{name}` is asked for; did you mean `{near}`?"),
+                    None => format!("no field `{name}` is asked for: leave it out"),
+                };
+                return self.wrong(value.start(), message);
             }
         }
         let fields = wanted.iter().map(|(name, kind)| match given.iter().find(|(field, _)| *field == **name) {
@@ -32,7 +34,7 @@ impl Checker<'_> {
                 Some(((Arc::clone(name), kind), found.code))
             }
             None if kind.may_be_null() => Some(((Arc::clone(name), kind.clone()), Code::Constant(Value::Null))),
-            None => self.wrong(expr.offset, format!("the field `{name}` is missing")),
+            None => self.wrong(expr.offset, format!("the field `{name}` is missing: add it")),
         });
         Some(finished(fields.collect::<Option<Vec<_>>>()?))
     }

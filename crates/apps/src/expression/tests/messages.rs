@@ -37,23 +37,23 @@ fn unreadable_expressions() {
         ("   ", "   ", "an expression is expected"),
         ("1 +", "", "a value is expected, found the end"),
         ("1 + * 2", "* 2", "a value is expected, found `*`"),
-        ("(1", "", "a bracket needs `)` here, found the end"),
+        ("(1", "", "`)` is expected in a bracket, found the end"),
         ("1)", ")", "an operator or the end is expected, found `)`"),
-        ("[1 2]", "2]", "a list needs `,` here, found `2`"),
-        ("count(tool", "", "a call needs `,` here, found the end"),
+        ("[1 2]", "2]", "`,` is expected in a list, found `2`"),
+        ("count(tool", "", "`,` is expected in a call, found the end"),
         ("days days", "days", "an operator or the end is expected, found `days`"),
         ("true ? 1", "", "`c ? a : b` needs `:` here, found the end"),
         ("days = 3", "= 3", "`=` assigns nothing here: compare with `==`"),
-        ("true & false", "& false", "conditions are joined with `&&` and `||`"),
-        ("true | false", "| false", "conditions are joined with `&&` and `||`"),
+        ("true & false", "& false", "`&` means nothing here: write `&&`"),
+        ("true | false", "| false", "`|` means nothing here: write `||`"),
         ("{'a': 1}", "'a'", "the name of a field is expected, found a text"),
-        ("${days}", "$", "`${...}` belongs into a template: tpl('...')"),
-        ("days # 3", "#", "`#` means nothing here"),
-        ("'abc", "'abc", "this text has no closing '"),
+        ("${days}", "$", "`${...}` belongs into a template: write tpl('...')"),
+        ("days # 3", "#", "`#` means nothing here: remove it, or quote text"),
+        ("'abc", "'abc", "this text has no closing ': add it"),
         (r"'a\qb'", r"\qb", r#"after a backslash one of n t r \ ' " is expected"#),
-        ("9223372036854775808", "9223372036854775808", "this number needs more than 64 bits"),
-        ("99999999999999999999", "99999999999999999999", "this number needs more than 64 bits"),
-        ("3days", "days", "`d` cannot follow a number directly"),
+        ("9223372036854775808", "9223372036854775808", "this number needs more than 64 bits: use a smaller one"),
+        ("99999999999999999999", "99999999999999999999", "this number needs more than 64 bits: use a smaller one"),
+        ("3days", "days", "`d` cannot follow a number directly: put an operator between them"),
         ("tool.", "", "the name of a member is expected, found the end"),
         ("tool.3", "3", "the name of a member is expected, found `3`"),
         ("member.name.size()", "size()", "there are no methods: call `size(...)` with the value as first argument"),
@@ -69,11 +69,15 @@ fn names_that_are_unknown() {
     let table = [
         ("member.ballance > 0", "ballance", "no column `ballance` in member; did you mean `balance`?"),
         ("1 + member.ballance", "ballance", "no column `ballance` in member; did you mean `balance`?"),
-        ("loan.member.weight", "weight", "no column `weight` in member; it has name, balance, blocked, phone, friend"),
+        (
+            "loan.member.weight",
+            "weight",
+            "no column `weight` in member: name one of name, balance, blocked, phone, friend, id",
+        ),
         ("t.woh", "woh", "no field `woh` in `t`; did you mean `who`?"),
         ("pairs[0].itme", "itme", "no field `itme` in this record; did you mean `item`?"),
         ("memebr.name", "memebr", "there is no `memebr` here; did you mean `member`?"),
-        ("xyzzy", "xyzzy", "there is no `xyzzy` here"),
+        ("xyzzy", "xyzzy", "there is no `xyzzy` here: define it first, or quote it if it is text"),
         ("setings.limit", "setings", "there is no `setings` here; did you mean `settings`?"),
         ("today", "today", "`today` is a function: call it, `today(...)`"),
         ("count", "count", "`count` is a function: call it, `count(...)`"),
@@ -84,18 +88,18 @@ fn names_that_are_unknown() {
         ),
         ("cuont(tool)", "cuont", "there is no function `cuont`; did you mean `count`?"),
         ("twcie(1)", "twcie", "there is no function `twcie`; did you mean `twice`?"),
-        ("frobnicate(1)", "frobnicate", "there is no function `frobnicate`"),
+        ("frobnicate(1)", "frobnicate", "there is no function `frobnicate`: use one of docs/app-expressions.md"),
         ("find(tol)", "tol", "there is no table or list `tol`; did you mean `tool`?"),
         ("by_id(tol, 'T1')", "tol", "the name of a table is expected; did you mean `tool`?"),
-        ("any(tool, x, y.name == 'a')", "y", "there is no `y` here"),
-        ("x.name == 'a' && any(tool, x, true)", "x", "there is no `x` here"),
+        ("any(tool, x, y.name == 'a')", "y", "there is no `y` here: define it first, or quote it if it is text"),
         (
-            "init.nwo",
-            "nwo",
-            "`init` has `now` and `today`; did you mean `now`?; data is read by init(...), as in init(row).nwo",
+            "x.name == 'a' && any(tool, x, true)",
+            "x",
+            "there is no `x` here: define it first, or quote it if it is text",
         ),
-        ("name.first", "name", "there is no `name` here"),
-        ("days.first", "first", "int has no members"),
+        ("init.nwo", "nwo", "`init` has no `nwo`; did you mean `now`?"),
+        ("name.first", "name", "there is no `name` here: define it first, or quote it if it is text"),
+        ("days.first", "first", "int has no members: leave `.first` out"),
         (
             "sizes.first",
             "first",
@@ -111,78 +115,94 @@ fn types_that_do_not_fit() {
         ("days && true", "days", "a condition is expected, and this is int"),
         ("!days", "days", "a condition is expected, and this is int"),
         ("days ? 1 : 2", "days", "a condition is expected, and this is int"),
-        ("true ? 1 : 'a'", "? 1", "both results of `? :` have one type: these are int and text"),
-        ("days == 'a'", "== 'a'", "`==` cannot compare int with text"),
-        ("tool == member", "== member", "`==` cannot compare ref tool with ref member"),
-        ("tool == 'T1'", "== 'T1'", "`==` cannot compare ref tool with text; compare its `.id` with a text"),
-        ("tool.state == kind", "== kind", "`==` cannot compare enum in out repair with enum drill saw ladder"),
+        ("true ? 1 : 'a'", "? 1", "both results of `? :` must have one type, and these are int and text"),
+        ("days == 'a'", "== 'a'", "`==` cannot compare int with text: compare values of one type"),
+        ("tool == member", "== member", "`==` cannot compare ref tool with ref member: compare values of one type"),
+        ("tool == 'T1'", "== 'T1'", "`==` cannot compare ref tool with text: compare its `.id` with a text"),
+        (
+            "tool.state == kind",
+            "== kind",
+            "`==` cannot compare enum in out repair with enum drill saw ladder: compare values of one type",
+        ),
         (
             "tool.state == member.name",
             "== member",
-            "`==` cannot compare enum in out repair with text; text(e) is the word of an enum as text",
+            "`==` cannot compare enum in out repair with text: use text(e), the word of an enum as text",
         ),
         ("tool.state == 'inn'", "'inn'", "'inn' is none of the words 'in', 'out', 'repair'; did you mean 'in'?"),
-        ("tool.state in ['lost']", "'lost'", "'lost' is none of the words 'in', 'out', 'repair'"),
-        ("tool.state < 'out'", "< 'out'", "values of type enum in out repair have no order: `<` cannot compare them"),
-        ("member < member", "< member", "values of type ref member have no order: `<` cannot compare them"),
+        ("tool.state in ['lost']", "'lost'", "'lost' is none of the words 'in', 'out', 'repair': write one of them"),
+        (
+            "tool.state < 'out'",
+            "< 'out'",
+            "`<` cannot compare enum in out repair, which has no order: use `==` or `!=`",
+        ),
+        ("member < member", "< member", "`<` cannot compare ref member, which has no order: use `==` or `!=`"),
         (
             "member.balance == 3",
             "== 3",
-            "`==` cannot compare money EUR with int; write the amount with its decimals, or cents(n) for a number of minor units",
+            "`==` cannot compare money EUR with int: write the amount with its decimals, or cents(n) for a number of minor units",
         ),
         (
             "member.balance >= 3 * 900",
             ">= 3",
-            "`>=` cannot compare money EUR with int; write the amount with its decimals, or cents(n) for a number of minor units",
+            "`>=` cannot compare money EUR with int: write the amount with its decimals, or cents(n) for a number of minor units",
         ),
-        ("member.balance == 3.005", "3.005", "money EUR has 2 digits behind the point, and this has 3"),
-        ("member.balance < money(3, 'USD')", "< money", "`<` cannot compare money EUR with money USD"),
+        ("member.balance == 3.005", "3.005", "money EUR has 2 digits behind the point, and this has 3: round it"),
+        (
+            "member.balance < money(3, 'USD')",
+            "< money",
+            "`<` cannot compare money EUR with money USD: compare values of one type",
+        ),
         (
             "member.balance * 1.5",
             "* 1.5",
-            "`*` cannot multiply money EUR with dec 1; percent(x, basis points) and mul_div(x, numerator, denominator) say how to round",
+            "`*` cannot multiply money EUR with dec 1: use percent(x, basis points) or mul_div(x, numerator, denominator), which say how to round",
         ),
         (
             "member.balance / 2",
             "/ 2",
-            "`/` cannot divide money EUR with int; mul_div(x, 1, n) and split(x, n) say what happens to the rest",
+            "`/` cannot divide money EUR with int: use mul_div(x, 1, n) or split(x, n), which say what happens to the rest",
         ),
         (
             "member.balance + days",
             "+ days",
-            "`+` cannot add money EUR with int; write the amount with its decimals, or cents(n) for a number of minor units",
+            "`+` cannot add money EUR with int: write the amount with its decimals, or cents(n) for a number of minor units",
         ),
-        ("loan.due + 3", "+ 3", "`+` cannot add date with int; days are added by add_days(date, n)"),
-        ("loan.due - today()", "- today", "`-` cannot subtract date with date; days_between(from, to) counts them"),
+        ("loan.due + 3", "+ 3", "`+` cannot add date with int: add days by add_days(date, n)"),
+        ("loan.due - today()", "- today", "`-` cannot subtract date with date: use days_between(from, to)"),
         (
             "loan.due == '2031-05-05'",
             "== '2031",
-            "`==` cannot compare date with text; write a date as date('2031-05-05')",
+            "`==` cannot compare date with text: write a date as date('2031-05-05')",
         ),
         (
             "loan.at < '2031-05-05T09:00'",
             "< '2031",
-            "`<` cannot compare instant with text; write a point in time as instant('2031-05-05T09:00')",
+            "`<` cannot compare instant with text: write a point in time as instant('2031-05-05T09:00')",
         ),
         (
             "loan.at > today()",
             "> today",
-            "`>` cannot compare instant with date; date(instant) is the day of a point in time",
+            "`>` cannot compare instant with date: use date(instant), the day of a point in time",
         ),
         (
             "loan.length == 90",
             "== 90",
-            "`==` cannot compare duration with int; write a duration as duration('1h30m') or minutes(n)",
+            "`==` cannot compare duration with int: write a duration as duration('1h30m') or minutes(n)",
         ),
-        ("'a' - 'b'", "- 'b'", "`-` cannot subtract text with text"),
-        ("'a' + 1", "+ 1", "`+` cannot add text with int"),
-        ("-'a'", "'a'", "`-` needs int, money, dec or duration, and this is text"),
-        ("days in 3", "3", "`in` needs a list behind it, and this is int"),
-        ("days in ['a']", "in ['a']", "`in` cannot compare int with list text"),
-        ("[1, 'a']", "'a'", "the elements of a list have one type: this is text, not int"),
-        ("[]", "[]", "the type of the elements of `[]` cannot be known here"),
-        ("days[0]", "days", "only a list has numbered elements, and this is int"),
-        ("sizes['a']", "'a'", "the place of an element is an int, and this is text"),
+        (
+            "'a' - 'b'",
+            "- 'b'",
+            "`-` cannot subtract text with text: use two of one type: int, money, dec, duration or instant",
+        ),
+        ("'a' + 1", "+ 1", "`+` cannot add text with int: use two of one type: int, money, dec, duration or text"),
+        ("-'a'", "'a'", "`-` takes int, money, dec or duration, and this is text"),
+        ("days in 3", "3", "`in` takes a list behind it, and this is int"),
+        ("days in ['a']", "in ['a']", "`in` cannot compare int with list text: use a list of the same type"),
+        ("[1, 'a']", "'a'", "the elements of a list must have one type, and this is text, not int"),
+        ("[]", "[]", "the type of the elements of `[]` cannot be known here: write an element"),
+        ("days[0]", "days", "an index takes a list before it, and this is int"),
+        ("sizes['a']", "'a'", "the place of an element must be an int, and this is text"),
         ("cents(5)", "cents", "the currency of cents(n) cannot be known here: write money(n, 'EUR')"),
         ("money(5, 'Euro')", "'Euro'", "a currency is expected by its code, such as 'EUR'"),
         ("dec(5, days)", "days", "the number of digits is written out, from 0 to 18"),
@@ -213,31 +233,31 @@ fn calls_that_do_not_fit() {
         (
             "mul_div(1, 2, 3, 'sideways')",
             "'sideways'",
-            "'sideways' is none of the words 'half_up', 'half_even', 'down', 'up'",
+            "'sideways' is none of the words 'half_up', 'half_even', 'down', 'up': write one of them",
         ),
         ("size(3)", "3", "`size` takes text or list here, and this is int"),
         ("contains(sizes, 'a')", "'a'", "`contains` takes int here, and this is text"),
         ("concat(sizes, ['a'])", "['a']", "`concat` takes list int here, and this is list text"),
-        ("twice('a')", "'a'", "this is text, and int is expected here"),
+        ("twice('a')", "'a'", "the value is text, and int is expected here"),
         ("twice()", "twice", "usage: twice(int)"),
         ("pick(3)", "pick", "pick: takes one list"),
-        ("find(days)", "days", "a query goes through a table or a list, and this is int"),
+        ("find(days)", "days", "a query takes a table or a list, and this is int"),
         ("find(tool, x)", "find", "usage: find(source) or find(source, x, condition)"),
         ("find(tool, 3, true)", "3", "the name of a variable is expected, such as x in find(table, x, ...)"),
         ("find(tool, days, true)", "days, true", "`days` is something else already: give the variable another name"),
         ("find(tool, x, x.name)", "x.name", "a condition is expected, and this is text"),
         ("all(tool)", "all", "usage: all(source, x, condition)"),
-        ("sum(tool, x, x.name)", "x.name", "int, money, dec or duration is needed for each element, and this is text"),
+        ("sum(tool, x, x.name)", "x.name", "each element must be int, money, dec or duration, and this is text"),
         (
             "max(tool, x, x.kind)",
             "x.kind",
-            "something that has an order is needed for each element, and this is enum drill saw ladder",
+            "each element must be something that has an order, and this is enum drill saw ladder",
         ),
-        ("sort(tool, x, x)", "x)", "something that has an order is needed for each element, and this is ref tool"),
-        ("sum(find(tool))", "sum", "int, money, dec or duration is needed for each element, and this is ref tool"),
-        ("tpl(note ?? '')", "note", "a template is literal text: tpl('... ${value} ...')"),
+        ("sort(tool, x, x)", "x)", "each element must be something that has an order, and this is ref tool"),
+        ("sum(find(tool))", "sum", "each element must be int, money, dec or duration, and this is ref tool"),
+        ("tpl(note ?? '')", "note", "a template is literal text: write tpl('... ${value} ...')"),
         ("tpl('${dyas}')", "dyas", "there is no `dyas` here; did you mean `days`?"),
-        ("tpl('a ${tpl(\"b\")}')", "\"b\"", "templates cannot be within each other"),
+        ("tpl('a ${tpl(\"b\")}')", "\"b\"", "templates cannot be within each other: write all of it in the outer one"),
     ];
     expect(&table, None);
 }
@@ -272,17 +292,17 @@ fn null_that_is_not_handled() {
         ("map(member, m, upper(m.phone))", "m.phone", &*phone),
         ("sum(member, m, m.phone)", "m.phone", &*phone),
         ("any(loan, l, l.back != null) && any(loan, l, l.back < today())", "l.back < ", &*inner),
-        ("null + 1", "null", "null means nothing here"),
+        ("null + 1", "null", "null means nothing here: write a value"),
         (
             "first(tool).name",
             "first",
             "this may be null: test it first (`x != null && ...`), give a default (`x ?? ...`), or reach its members with `x?.`",
         ),
-        ("tool.state == null", "tool.state", "`tool.state` is never null"),
-        ("null != days", "days", "`days` is never null"),
-        ("has(days)", "days", "`days` is never null"),
-        ("days ?? 3", "days", "`days` is never null, so that `??` does nothing"),
-        ("loan.back ?? 'never'", "?? 'never'", "a default for date cannot be text"),
+        ("tool.state == null", "tool.state", "`tool.state` is never null: leave the test out"),
+        ("null != days", "days", "`days` is never null: leave the test out"),
+        ("has(days)", "days", "`days` is never null: leave the test out"),
+        ("days ?? 3", "days", "`days` is never null: leave `??` and the default out"),
+        ("loan.back ?? 'never'", "?? 'never'", "a default for date cannot be text: use one of the same type"),
     ];
     expect(&table, None);
 }
@@ -325,16 +345,19 @@ fn proofs_that_a_value_is_present() {
 fn places_that_ask_for_another_type() {
     let states = words(&["in", "out"]);
     expect(&[("'inn'", "'inn'", "'inn' is none of the words 'in', 'out'; did you mean 'in'?")], Some(&states));
-    expect(&[("member.name", "member", "this is text, and enum in out is expected here")], Some(&states));
+    expect(&[("member.name", "member", "the value is text, and enum in out is expected here")], Some(&states));
     expect(
         &[
-            ("5", "5", "this is int, and money EUR is expected here"),
-            ("1.005", "1.005", "money EUR has 2 digits behind the point, and this has 3"),
+            ("5", "5", "the value is int, and money EUR is expected here"),
+            ("1.005", "1.005", "money EUR has 2 digits behind the point, and this has 3: round it"),
         ],
         Some(&euro()),
     );
-    expect(&[("null", "null", "this is null, and int is expected here")], Some(&Type::Int));
-    expect(&[("92233720368547758.08", "92233720368547758.08", "this number needs more than 64 bits")], Some(&euro()));
+    expect(&[("null", "null", "the value is null, and int is expected here")], Some(&Type::Int));
+    expect(
+        &[("92233720368547758.08", "92233720368547758.08", "this number needs more than 64 bits: use a smaller one")],
+        Some(&euro()),
+    );
 }
 
 #[test]
@@ -343,14 +366,19 @@ fn names_out_of_scope() {
     let mut scope = world.scope();
     (scope.roots, scope.now) = (crate::expression::Roots::default(), false);
     let table = [
-        ("now > loan.at", "now", "there is no time here"),
-        ("loan.due > today()", "today", "there is no time here"),
-        ("old(tool).state == 'in'", "old", "the data at the start of the action (`old`) is not known here"),
-        ("1 + count(init(find(tool)))", "init", "the data at the start of the episode (`init`) is not known here"),
-        ("init.now", "init", "the data at the start of the episode (`init`) is not known here"),
+        ("now > loan.at", "now", "there is no time here: write a date or a time out"),
+        ("loan.due > today()", "today", "there is no time here: write a date or a time out"),
+        ("old(tool).state == 'in'", "old", "the data at the start of the action is not known here: leave `old` out"),
+        (
+            "1 + count(init(find(tool)))",
+            "init",
+            "the data at the start of the episode is not known here: leave `init` out",
+        ),
+        ("init.now", "init", "the data at the start of the episode is not known here: leave `init` out"),
     ];
     compare(&table, |source| check(source, &scope, None).map(|checked| checked.kind().to_string()));
-    let nested = [("old(init(tool).state) == 'in'", "init", "`old` and `init` cannot be within each other")];
+    let nested =
+        [("old(init(tool).state) == 'in'", "init", "`old` and `init` cannot be within each other: use one of them")];
     expect(&nested, None);
 }
 
@@ -360,7 +388,7 @@ fn templates_that_are_wrong() {
     let scope = world.scope();
     let table = [
         ("costs $5", "$5", "a `$` begins a hole `${...}`; a dollar sign is written `$$`"),
-        ("for ${days", "${days", "this `${` has no closing `}`"),
+        ("for ${days", "${days", "this `${` has no closing `}`: add it"),
         ("for ${}", "}", "an expression is expected"),
         ("for ${dyas} days", "dyas", "there is no `dyas` here; did you mean `days`?"),
         ("Ö ${days} ${member}", "member", "ref member has no text: name one of its columns, or `.id`"),

@@ -49,12 +49,12 @@ fn a_record_without_a_place_is_as_written() {
 fn wrong_records_are_told() {
     let world = World::new();
     for (source, offset, message) in [
-        ("[{item: 'a'}]", 1, "the field `count` is missing"),
+        ("[{item: 'a'}]", 1, "the field `count` is missing: add it"),
         ("[{item: 'a', count: 1, nota: 'x'}]", 29, "no field `nota` is asked for; did you mean `note`?"),
-        ("[{item: 'a', item: 'b'}]", 13, "the field `item` is given twice"),
+        ("[{item: 'a', item: 'b'}]", 13, "the field `item` is given twice: leave one out"),
         ("[{'item': 'a'}]", 2, "the name of a field is expected, found a text"),
-        ("[{item 'a'}]", 7, "a record needs `:` here, found a text"),
-        ("[{item: 'a'", 11, "a record needs `,` here, found the end"),
+        ("[{item 'a'}]", 7, "`:` is expected in a record, found a text"),
+        ("[{item: 'a'", 11, "`,` is expected in a record, found the end"),
     ] {
         let wrong = world.check(source, Some(&lines())).expect_err(source);
         assert_eq!((wrong[0].offset, wrong[0].message.as_str()), (offset, message), "{source}");

@@ -46,18 +46,18 @@ fn duplicates_name_both_positions() {
     assert_eq!(
         faults,
         [
-            "b.yaml:2:3: actions.lend: `lend` stands at app.yaml:2:11 too",
-            "b.yaml:4:1: list: the section `list` stands at app.yaml:3:1 too: only a map may be spread over files",
-            "b.yaml:5:1: mixed: the section `mixed` stands at app.yaml:4:1 too: only a map may be spread over files",
-            "b.yaml:6:1: app: the section `app` stands at app.yaml:1:1 too: only a map may be spread over files",
-            "c.yaml:1:11: actions.other: `other` stands at b.yaml:3:3 too",
+            "b.yaml:2:3: actions.lend: `lend` stands at app.yaml:2:11 too: leave one out",
+            "b.yaml:4:1: list: the section `list` stands at app.yaml:3:1 too: leave one out (only a map may be spread over files)",
+            "b.yaml:5:1: mixed: the section `mixed` stands at app.yaml:4:1 too: leave one out (only a map may be spread over files)",
+            "b.yaml:6:1: app: the section `app` stands at app.yaml:1:1 too: leave one out (only a map may be spread over files)",
+            "c.yaml:1:11: actions.other: `other` stands at b.yaml:3:3 too: leave one out",
         ]
     );
 }
 
 #[test]
 fn every_file_is_a_map_and_tells_its_own_faults() {
-    assert_eq!(refused(&[("b.yaml", "a: 1")]), ["app.yaml:1:1: : a definition has a file `app.yaml`"]);
+    assert_eq!(refused(&[("b.yaml", "a: 1")]), ["app.yaml:1:1: : the file `app.yaml` is missing: add it"]);
     assert_eq!(joined(&[]).map_err(|faults| faults.len()), Err(1));
     let faults = refused(&[
         ("a.yaml", "a: yes"),

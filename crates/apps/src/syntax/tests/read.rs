@@ -72,7 +72,7 @@ fn identifiers_are_snake_case_and_not_reserved() {
     refused("now", identifier, "a.yaml:1:1: : `now` is a reserved word: choose another name");
     refused("5", identifier, "a.yaml:1:1: : expected a name, found the number 5");
     let long = run(&"a".repeat(41), identifier).expect_err("too long");
-    assert!(long[0].ends_with("is longer than the 40 characters of a name"), "{long:?}");
+    assert!(long[0].ends_with("is longer than the 40 characters of a name: shorten it"), "{long:?}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn unknown_and_missing_fields_are_told_with_the_nearest_name() {
     assert_eq!(
         faults.expect_err("faults"),
         [
-            "a.yaml:2:3: lend: the field `params` is missing",
+            "a.yaml:2:3: lend: the field `params` is missing: add it",
             "a.yaml:2:3: lend.gaurds: unknown field `gaurds`; did you mean `guards`? known: who, params, guards",
             "a.yaml:4:3: lend.zzz: unknown field `zzz`; known: who, params, guards",
         ]

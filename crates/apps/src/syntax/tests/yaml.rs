@@ -167,15 +167,18 @@ fn keys_are_text() {
         refused_with(&format!("{key}: 1"), &format!("app.yaml:1:1: {key}: a key is text"));
     }
     refused_with("a:\n  : 1", "app.yaml:2:3: a.: a key is text");
-    refused_with("? [a]\n: b", "app.yaml:1:3: : a key is text, and this is a list or a map");
-    refused_with("{{a: b}: c}", "app.yaml:1:2: : a key is text, and this is a list or a map");
-    refused_with("[a]: b", "app.yaml:1:1: : a key is text, and this is a list or a map");
-    refused_with("a:\n  <<: {b: 1}", "app.yaml:2:3: a.<<: merge keys");
+    refused_with("? [a]\n: b", "app.yaml:1:3: : a key must be text, and this is a list or a map");
+    refused_with("{{a: b}: c}", "app.yaml:1:2: : a key must be text, and this is a list or a map");
+    refused_with("[a]: b", "app.yaml:1:1: : a key must be text, and this is a list or a map");
+    refused_with("a:\n  <<: {b: 1}", "app.yaml:2:3: a.<<: the merge key `<<` is not supported");
 }
 
 #[test]
 fn a_key_stands_once_at_every_level() {
-    refused_with("a: 1\nb: 2\na: 3", "app.yaml:3:1: a: the key `a` stands here twice: the first is at app.yaml:1:1");
+    refused_with(
+        "a: 1\nb: 2\na: 3",
+        "app.yaml:3:1: a: the key `a` stands here twice: leave one out (the first is at app.yaml:1:1)",
+    );
     refused_with("{a: 1, 'a': 2}", "app.yaml:1:8: a: the key `a`");
     refused_with("1: x\n'1': z", "app.yaml:2:1: 1: the key `1`");
     refused_with("r:\n  - a:\n      - {k: 1, k: 2}\n", "app.yaml:3:16: r[0].a[0].k: the key `k`");
@@ -226,7 +229,7 @@ fn a_byte_order_mark_and_ends_of_lines_change_nothing() {
 
 #[test]
 fn tabs_do_not_indent() {
-    refused_with("a:\n\tb: 1\n", "app.yaml:2:2: a: this is not YAML: tabs");
+    refused_with("a:\n\tb: 1\n", "app.yaml:2:2: a: this is not YAML, correct it: tabs");
     assert_eq!(shape("a: b\t# c"), shape("a: b"));
 }
 
@@ -277,7 +280,7 @@ fn bounds_hold() {
     for depth in [MAX_DEPTH + 1, 254] {
         refused_with(&nested(depth), &format!("app.yaml:1:{}: {}: lists", MAX_DEPTH + 1, "[0]".repeat(MAX_DEPTH)));
     }
-    refused_with(&nested(100_000), "app.yaml:1:256: : this is not YAML: recursion limit exceeded");
+    refused_with(&nested(100_000), "app.yaml:1:256: : this is not YAML, correct it: recursion limit exceeded");
     let steps = (0..5000).fold(String::new(), |mut text, depth| {
         let _ = writeln!(text, "{}a:", " ".repeat(depth % 700));
         text
