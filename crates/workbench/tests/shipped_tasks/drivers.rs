@@ -297,7 +297,9 @@ async fn claims_of_tried_programs_prove_nothing_in_containers() {
 
 async fn claims(backend: &str) {
     let Some(fixture) = Fixture::find(backend).await else { return };
-    for (task, check, script) in CLAIMS {
+    // In containers every fourth, unless all tasks are asked for.
+    let all = backend == "local" || tried(backend) == usize::MAX;
+    for (task, check, script) in CLAIMS.into_iter().step_by(if all { 1 } else { 4 }) {
         let row = rows_with_drivers().into_iter().find(|row| row["name"] == task).expect("a task");
         let mut calls = solution(&row);
         calls.retain(|call| call.tool != "submit");
