@@ -17,8 +17,9 @@ def run(short):
     """The figures themselves decide nothing here: they belong to the machine and to what else it does."""
     with tempfile.TemporaryDirectory(prefix="palestra-load-") as folder:
         result = os.path.join(folder, "result.json")
-        command = ["cargo", "run", "-q", *([] if short else ["--release"]), "-p", "palestra-load-tests", "--", "measure"]
-        command += [*(["--short"] if short else []), "--palestra", binary(), "--json", result]
+        program = os.path.join(os.path.dirname(binary()), "palestra-load-tests")
+        expect(os.path.exists(program), f"there is no {program}: cargo build --workspace --bins")
+        command = [program, "measure", *(["--short"] if short else []), "--palestra", binary(), "--json", result]
         done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=TIMEOUT_S)
         expect(done.returncode == 0, f"the load tests failed with {done.returncode}: {done.stderr[-2000:]}")
         with open(result) as file:
