@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// What it says to arguments that it refuses.
+/// Its answer to arguments that it refuses.
 fn refused(arguments: &[&str]) -> String {
     let ran = Command::new(env!("CARGO_BIN_EXE_palestra-load-tests")).args(arguments).output().expect("it runs");
     assert!(!ran.status.success(), "{arguments:?}");

@@ -27,7 +27,7 @@
 //! let faults = read(&root, |at| at.list(guard)).map(|_| ()).expect_err("three faults");
 //! let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
 //! assert_eq!(told, [
-//!     "app.yaml:1:2: [0]: the field `else` is missing",
+//!     "app.yaml:1:2: [0]: the field `else` is missing: add it",
 //!     "app.yaml:1:17: [0].esle: unknown field `esle`; did you mean `else`? known: check, else, order",
 //!     "app.yaml:1:36: [0].order: expected a number from 1 to 9, found 12",
 //! ]);

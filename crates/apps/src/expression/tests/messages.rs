@@ -42,7 +42,7 @@ fn unreadable_expressions() {
         ("[1 2]", "2]", "`,` is expected in a list, found `2`"),
         ("count(tool", "", "`,` is expected in a call, found the end"),
         ("days days", "days", "an operator or the end is expected, found `days`"),
-        ("true ? 1", "", "`c ? a : b` needs `:` here, found the end"),
+        ("true ? 1", "", "`:` is expected in `c ? a : b`, found the end"),
         ("days = 3", "= 3", "`=` assigns nothing here: compare with `==`"),
         ("true & false", "& false", "`&` means nothing here: write `&&`"),
         ("true | false", "| false", "`|` means nothing here: write `||`"),

@@ -287,7 +287,7 @@ fn bounds_hold() {
     });
     assert!(parse("a", &steps).is_err());
     assert!(refused(&"- ".repeat(100_000))[0].contains("nested more than"));
-    assert!(refused(&"? ".repeat(100_000))[0].contains("a key is text"));
+    assert!(refused(&"? ".repeat(100_000))[0].contains("a key must be text"));
     assert!(refused(&"{a: ".repeat(200))[0].contains("nested more than"));
     assert!(refused(&"{a: ".repeat(100_000))[0].contains("recursion limit exceeded"));
 
