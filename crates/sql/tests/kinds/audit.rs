@@ -1,5 +1,5 @@
 //! Audits of templates: every shipped one passes, and planted faults are found with the draw that shows them. The usual form draws 300
-//! tasks, works out two pairs for a parameter and plays one task; `PALESTRA_SUITES=all` draws a thousand and plays everything.
+//! tasks, works out six pairs for a parameter and plays one task; `PALESTRA_SUITES=all` draws a thousand and plays everything.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
