@@ -10,8 +10,8 @@ from harness import ADMIN_KEY, Server, binary, expect, main
 APPS_MIN, TEMPLATES_MIN, INFEASIBLE_SHARE_MIN = 10, 120, 0.2
 SEEDS_LONG, SEEDS_SHORT = 50, 4
 CALLS_LONG, CALLS_SHORT = 10_000, 300
-# The tests of every change audit twenty draws already.
-DRAWS_LONG, DRAWS_SHORT = 1_000, 10
+# The tests of every change audit eight draws already.
+DRAWS_LONG, DRAWS_SHORT = 1_000, 2
 EPISODES_LONG, EPISODES_SHORT = 200, 12
 
 

@@ -9,7 +9,7 @@ use palestra_apps::app::App;
 use palestra_apps::check::{Effort, check};
 
 /// Draws of each template, unless more are asked for: the long form looks at a thousand.
-const DRAWS: u64 = 20;
+const DRAWS: u64 = 8;
 
 fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments/app")
