@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use palestra_protocol::environment::Environment;
+use palestra_protocol::environment::EnvironmentSummary;
+use serde::Serialize;
 
 use super::failure::Failure;
 use super::target::{Keep, TargetArguments};
@@ -27,23 +28,30 @@ pub struct EnvironmentsArguments {
 /// When the server refuses or cannot be reached.
 pub async fn environments(arguments: &EnvironmentsArguments, output: &mut impl Write) -> Result<(), Failure> {
     let target = arguments.target.open(Keep::DefaultFolder).await?;
-    let found = match &arguments.name {
-        Some(name) => target.client.environment(name).await.map(|environment| vec![environment]),
-        None => target.client.environments().await,
-    };
-    target.close().await;
-    let found = found?;
-    if arguments.json || arguments.name.is_some() {
-        for environment in &found {
-            let text = serde_json::to_string_pretty(environment).map_err(|error| Failure::Other(error.to_string()))?;
-            writeln!(output, "{text}")?;
+    match &arguments.name {
+        Some(name) => {
+            let found = target.client.environment(name).await;
+            target.close().await;
+            pretty(&found?, output)
         }
-        return Ok(());
+        None => {
+            let found = target.client.environments().await;
+            target.close().await;
+            let found = found?;
+            if arguments.json {
+                return found.iter().try_for_each(|environment| pretty(environment, output));
+            }
+            Ok(writeln!(output, "{}", table(&found))?)
+        }
     }
-    Ok(writeln!(output, "{}", table(&found))?)
 }
 
-fn table(environments: &[Environment]) -> Table {
+fn pretty(value: &impl Serialize, output: &mut impl Write) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Other(error.to_string()))?;
+    Ok(writeln!(output, "{text}")?)
+}
+
+fn table(environments: &[EnvironmentSummary]) -> Table {
     let mut table = Table::new(["environment", "version", "tasks", "description"]);
     for environment in environments {
         let splits: Vec<String> = environment.splits.iter().map(|(split, tasks)| format!("{split} {tasks}")).collect();

@@ -14,6 +14,6 @@ pub struct OpenapiArguments {}
 /// # Errors
 /// When it cannot be written.
 pub fn run(_: &OpenapiArguments) -> anyhow::Result<()> {
-    print_line(&http::openapi().to_pretty_json()?)?;
+    print_line(&serde_json::to_string_pretty(&http::openapi())?)?;
     Ok(())
 }

@@ -112,7 +112,7 @@ mod tests {
         let strict = score.map(|score| u8::from(score >= 1.0));
         serde_json::from_value(json!({
             "episode": "epi_0197a3c2f2a87c53b0a1d5e6f7089abc", "status": status, "score": score, "strict": strict,
-            "passed": strict == Some(1), "trainable": true, "checks": {"data": []}, "judge": "state",
+            "passed": strict == Some(1), "trainable": true, "checks": [], "judge": "state",
             "verifier": {"name": "rules", "version": "sha256:00"}, "state": null, "seq": 1,
             "usage": {"steps": 1, "calls": 0, "env_ms": 0, "judge_ms": 0, "tokens": 0, "cost": 0.0},
         }))

@@ -5,6 +5,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use palestra_protocol::action::{Action, Call};
 use palestra_protocol::problem::{Code, Problem};
+use serde_json::Value;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
@@ -16,6 +17,7 @@ use utoipa::{PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config as PageConfig, SwaggerUi};
 
 use super::compat::openai;
+use super::document;
 use crate::app::App;
 
 const TAGS: &[(&str, &str)] = &[
@@ -55,7 +57,7 @@ const ON_JOBS: &[Code] = &[Code::JobConflict, Code::TooManyRequests];
 const TO_THE_END: &str = "{*";
 
 /// Adds to the generated document what all operations have in common.
-pub(super) fn finish(mut api: OpenApi) -> OpenApi {
+pub(super) fn finish(mut api: OpenApi) -> Value {
     api.info = InfoBuilder::new()
         .title("Palestra")
         .version(env!("CARGO_PKG_VERSION"))
@@ -95,7 +97,7 @@ pub(super) fn finish(mut api: OpenApi) -> OpenApi {
             complete(path, operation);
         }
     }
-    api
+    document::shape(serde_json::to_value(api).unwrap_or_default())
 }
 
 /// Schemas that derived ones refer to by name alone.
@@ -124,6 +126,10 @@ fn forbid_null(content: &mut RefOr<Content>) {
 }
 
 fn complete(path: &str, operation: &mut Operation) {
+    // Names of operations are names of functions in clients: OpenEnv's own are also called `reset`, `step` and `list_tasks`.
+    if path.starts_with("/openenv") {
+        operation.operation_id = operation.operation_id.take().map(|id| format!("openenv_{id}"));
+    }
     if let Some(RefOr::T(body)) = &mut operation.request_body {
         body.content.values_mut().for_each(forbid_null);
     }

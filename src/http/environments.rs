@@ -1,7 +1,7 @@
 //! `/v1/environments`: what can be played, and its tasks.
 
 use axum::extract::State;
-use palestra_protocol::environment::{Environment, Task};
+use palestra_protocol::environment::{Environment, EnvironmentSummary, Task};
 use palestra_protocol::list::{List, Page};
 use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Code;
@@ -36,10 +36,6 @@ pub(super) struct ListQuery {
     limit: Option<u32>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
-    /// In which form tools are wanted.
-    #[serde(default)]
-    #[param(inline, required = false)]
-    tools: ToolForm,
 }
 
 impl ListQuery {
@@ -54,14 +50,14 @@ impl ListQuery {
     }
 }
 
-/// List the environments that can be played.
+/// List the environments that can be played, without their tools and schemas.
 #[utoipa::path(get, path = "/v1/environments", tag = "environments", params(ListQuery),
-    responses((status = 200, description = "Every environment in its newest version, by name.", body = Page<Environment>)))]
+    responses((status = 200, description = "Every environment in its newest version, by name.", body = Page<EnvironmentSummary>)))]
 pub(super) async fn list_environments(
     State(app): State<App>,
     Runner(principal): Runner,
     Query(query): Query<ListQuery>,
-) -> Result<Body<Page<Environment>>, Failure> {
+) -> Result<Body<Page<EnvironmentSummary>>, Failure> {
     let limit = query.limit.unwrap_or(page::ROWS_MAX);
     if !(1..=page::ROWS_MAX).contains(&limit) {
         return Err(Failure::new(Code::Malformed, format!("limit must be 1 to {}", page::ROWS_MAX)));
@@ -71,9 +67,9 @@ pub(super) async fn list_environments(
     }
     let mut environments = app.catalog().list(&principal.tenant).await?;
     environments.retain(|environment| query.wants(environment));
-    environments.iter_mut().for_each(|environment| query.tools.convert(&mut environment.tools));
+    let rows = environments.into_iter().map(EnvironmentSummary::from).collect();
     let asked = PageRequest { before: query.cursor, limit: limit + 1 };
-    Ok(Body(page::page(environments, &asked, |environment| environment.name.clone())))
+    Ok(Body(page::page(rows, &asked, |environment| environment.name.clone())))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

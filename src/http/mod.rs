@@ -7,6 +7,7 @@ mod body;
 mod caller;
 mod compat;
 mod docs;
+mod document;
 mod edge;
 mod envelope;
 mod environments;
@@ -259,9 +260,9 @@ pub fn router(app: App) -> Router {
     }
 }
 
-/// Every operation, as OpenAPI.
+/// Every operation, as an OpenAPI document.
 #[must_use]
-pub fn openapi() -> OpenApi {
+pub fn openapi() -> serde_json::Value {
     let Routes { acts, public, prompt, patient, uploads, reports, exchanges, files, pages, mounts } =
         routes::<OpenApiRouter<App>>();
     let mut api = OpenApi::default();

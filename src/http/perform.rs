@@ -6,7 +6,6 @@ use futures::future::join_all;
 use metrics::Counter;
 use palestra_protocol::episode::{Event, EventKind};
 use palestra_protocol::id::SessionId;
-use palestra_protocol::list::List;
 use palestra_protocol::session::Opened;
 use palestra_protocol::shared::Shared;
 use palestra_protocol::step::Stepped;
@@ -33,9 +32,9 @@ pub(super) enum ToolForm {
 }
 
 impl ToolForm {
-    pub(super) fn convert(self, tools: &mut Shared<List<Value>>) {
+    pub(super) fn convert(self, tools: &mut Shared<Vec<Value>>) {
         if self == Self::Mcp {
-            for tool in &mut tools.make_mut().data {
+            for tool in tools.make_mut() {
                 *tool = to_mcp(tool);
             }
         }

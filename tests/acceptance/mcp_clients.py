@@ -84,7 +84,7 @@ def check_play(api, name, play, opened, seen, revision):
     expect(seen["revision"] == revision, f"{name} speaks {seen['revision']}, not {revision}")
     told = "\n\n".join(message["content"] for message in opened["messages"])
     expect(seen["instructions"] == told and seen["prompt"] == told, f"{name} was told {seen['instructions']!r}")
-    tools = [tool["function"]["name"] for tool in opened["tools"]["data"]]
+    tools = [tool["function"]["name"] for tool in opened["tools"]]
     expect([tool["name"] for tool in seen["tools"]] == tools, f"{name} lists {seen['tools']}")
     check_results(name, seen["results"], len(play["calls"]))
     expect("reward" not in json.dumps(seen) and "verdict" not in json.dumps(seen), f"{name} was told a reward: {seen}")

@@ -55,12 +55,12 @@ async fn found(server: &TestServer, session: &Value) -> (Value, Value, u64) {
 }
 
 fn names(session: &Value) -> Vec<&str> {
-    let tools = session["tools"]["data"].as_array().unwrap();
+    let tools = session["tools"].as_array().unwrap();
     tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
 }
 
 fn check<'a>(verdict: &'a Value, name: &str) -> &'a Value {
-    let checks = verdict["checks"]["data"].as_array().unwrap();
+    let checks = verdict["checks"].as_array().unwrap();
     checks.iter().find(|check| check["name"].as_str().unwrap().contains(name)).unwrap_or_else(|| panic!("{verdict}"))
 }
 

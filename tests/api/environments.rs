@@ -12,8 +12,11 @@ async fn environments_are_listed_and_described() {
     assert!(all["data"].as_array().unwrap().iter().any(|environment| environment["name"] == "puzzle/countdown"));
     let puzzles = server.get("/v1/environments?family=puzzle").await.ok();
     assert!(puzzles["data"].as_array().unwrap().iter().all(|environment| environment["family"] == "puzzle"));
+    for heavy in ["tools", "action_schema", "observation_schema"] {
+        assert!(puzzles["data"][0].get(heavy).is_none(), "rows of a list are summaries: {heavy}");
+    }
     let counter = server.get("/v1/environments/bench/counter?tools=mcp").await.ok();
-    assert_eq!(counter["tools"]["data"][0]["name"], "add");
+    assert_eq!(counter["tools"][0]["name"], "add");
     assert_eq!(server.get("/v1/environments/bench/counter@1").await.ok()["version"], 1);
     for path in ["/v1/environments/no/such", "/v1/environments/bench/counter?version=9", "/v1/environments/a/b%00"] {
         assert_eq!(server.get(path).await.code(), "unknown_environment", "{path}");

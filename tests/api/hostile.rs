@@ -217,7 +217,7 @@ async fn hostile_calls_of_apps_are_refused_as_observations_and_earn_nothing() {
         let path = format!("/v1/sessions/{}", created["id"].as_str().expect("an id"));
         let token = created["token"].as_str().expect("a token");
         let step = format!("{}{path}/step", server.url());
-        let tools = created["tools"]["data"].as_array().expect("tools");
+        let tools = created["tools"].as_array().expect("tools");
         for _ in 0..CALLS {
             let tool = &tools.choose(&mut random).expect("a tool")["function"];
             let mut arguments = serde_json::Map::new();

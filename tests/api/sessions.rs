@@ -73,9 +73,9 @@ async fn tools_come_in_the_form_that_is_asked_for() {
     let server = TestServer::start().await;
     let body = json!({"environment": "bench/counter"});
     let openai = server.post("/v1/sessions", &body).await.ok();
-    assert!(openai["tools"]["data"][0]["function"]["parameters"].is_object());
+    assert!(openai["tools"][0]["function"]["parameters"].is_object());
     let mcp = server.post("/v1/sessions?tools=mcp", &body).await.ok();
-    assert!(mcp["tools"]["data"][0]["inputSchema"].is_object());
+    assert!(mcp["tools"][0]["inputSchema"].is_object());
     let group = server.post("/v1/sessions?tools=mcp", &json!({"environment": "bench/counter", "count": 2})).await.ok();
     for member in group["data"].as_array().unwrap() {
         assert_eq!(member["tools"], mcp["tools"]);

@@ -216,7 +216,7 @@ async fn a_place_that_was_broken_by_who_acts_in_it_is_a_zero_and_no_fault() {
         }
         let (_, verdict) = post(&server, &format!("{session}/verify"), json!({})).await;
         assert_eq!((&verdict["status"], &verdict["score"]), (&json!("scored"), &json!(0.0)), "{command}: {verdict}");
-        assert!(verdict["checks"]["data"][0]["evidence"].as_str().is_some_and(|told| !told.is_empty()), "{verdict}");
+        assert!(verdict["checks"][0]["evidence"].as_str().is_some_and(|told| !told.is_empty()), "{verdict}");
     }
     server.stop().await;
 }

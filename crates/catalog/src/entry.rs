@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use palestra_protocol::environment::{Environment as Spec, Recovery};
-use palestra_protocol::list::List;
 use palestra_protocol::shared::Shared;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
@@ -19,7 +18,7 @@ use palestra_families::backends::Backends;
 /// The tools of a session.
 pub struct Offer {
     /// OpenAI function tools.
-    pub tools: Shared<List<Value>>,
+    pub tools: Shared<Vec<Value>>,
     /// The same, compiled.
     pub toolbox: Toolbox,
 }
@@ -43,7 +42,7 @@ impl Entry {
     pub(super) fn build(kind: Arc<dyn EnvironmentKind>) -> Result<Arc<Self>, CatalogError> {
         let offer = |surface: &Surface| {
             let tools = kind.tools(*surface);
-            Toolbox::compile(&tools.data).map(|toolbox| (*surface, Offer { tools, toolbox }))
+            Toolbox::compile(&tools).map(|toolbox| (*surface, Offer { tools, toolbox }))
         };
         let offers = kind.surfaces().iter().map(offer).collect::<Result<_, _>>().map_err(CatalogError::Broken)?;
         let full_name = format!("{}@{}", kind.spec().name, kind.spec().version);

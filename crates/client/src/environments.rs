@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use palestra_protocol::action::Action;
-use palestra_protocol::environment::{Definition, Environment, ProveTask, ProvenTask, Published, Task};
+use palestra_protocol::environment::{
+    Definition, Environment, EnvironmentSummary, ProveTask, ProvenTask, Published, Task,
+};
 use palestra_protocol::list::{List, Page};
 use reqwest::Method;
 use serde::Serialize;
@@ -72,11 +74,11 @@ impl Client {
     ///
     /// # Errors
     /// When the server cannot be reached or refuses.
-    pub async fn environments(&self) -> Result<Vec<Environment>, ClientError> {
+    pub async fn environments(&self) -> Result<Vec<EnvironmentSummary>, ClientError> {
         let mut all = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let page: Page<Environment> = self.get(&["environments"], &[("cursor", &cursor)]).await?;
+            let page: Page<EnvironmentSummary> = self.get(&["environments"], &[("cursor", &cursor)]).await?;
             all.extend(page.data);
             match page.next_cursor {
                 Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),

@@ -21,7 +21,6 @@ use async_trait::async_trait;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::Environment as Spec;
 use palestra_protocol::id::EpisodeId;
-use palestra_protocol::list::List;
 use palestra_protocol::observation::Observation;
 use palestra_protocol::shared::Shared;
 pub use palestra_state::secrets::Secrets;
@@ -69,7 +68,7 @@ pub trait EnvironmentKind: Send + Sync + 'static {
     }
 
     /// The tools of a surface; those of the spec are for [`Surface::Tools`].
-    fn tools(&self, _surface: Surface) -> Shared<List<Value>> {
+    fn tools(&self, _surface: Surface) -> Shared<Vec<Value>> {
         self.spec().tools.clone()
     }
 

@@ -39,7 +39,7 @@ pub fn prove(kind: &Arc<dyn EnvironmentKind>, seeds: u64) -> Proof {
         proof.faults.push((name(), "its tasks are not made from seeds".to_owned()));
         return proof;
     };
-    let tools = match Toolbox::compile(&kind.spec().tools.data) {
+    let tools = match Toolbox::compile(&kind.spec().tools) {
         Ok(tools) => tools,
         Err(fault) => {
             proof.faults.push((name(), fault));

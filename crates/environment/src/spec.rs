@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use palestra_protocol::environment::{Capabilities, Environment as Spec, Limits};
-use palestra_protocol::list::List;
 use palestra_protocol::shared::Shared;
 use serde_json::{Value, json};
 
@@ -55,7 +54,7 @@ impl SpecBuilder {
     /// The OpenAI function tools.
     #[must_use]
     pub fn tools(mut self, tools: Vec<Value>) -> Self {
-        self.spec.tools = List::from(tools).into();
+        self.spec.tools = tools.into();
         self
     }
 
@@ -113,7 +112,7 @@ impl SpecBuilder {
     /// The spec of a published definition, which brings its own digest.
     #[must_use]
     pub fn build_with_digest(mut self, digest: String) -> Spec {
-        self.spec.action_schema = action_schema(&self.spec.tools.data);
+        self.spec.action_schema = action_schema(&self.spec.tools);
         self.spec.digest = digest;
         self.spec
     }

@@ -83,7 +83,7 @@ fn judge(kind: &dyn EnvironmentKind, task: &Task, place: &dyn Environment) -> f6
 }
 
 fn toolbox(kind: &dyn EnvironmentKind) -> Toolbox {
-    Toolbox::compile(&kind.spec().tools.data).expect("schemas")
+    Toolbox::compile(&kind.spec().tools).expect("schemas")
 }
 
 fn play(kind: &Arc<dyn EnvironmentKind>, tools: &Toolbox, task: &Arc<Task>, mut policy: Box<dyn Policy>) -> f64 {

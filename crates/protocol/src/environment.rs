@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::list::List;
+use crate::list;
 use crate::observation::Message;
 use crate::shared::Shared;
 
@@ -26,8 +26,9 @@ pub struct Environment {
     /// Words to filter by.
     pub tags: Vec<String>,
     /// The tools, as OpenAI function tools or, with `?tools=mcp`, as MCP tools.
-    #[cfg_attr(feature = "openapi", schema(value_type = List<Value>))]
-    pub tools: Shared<List<Value>>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Value>))]
+    #[serde(deserialize_with = "list::plain")]
+    pub tools: Shared<Vec<Value>>,
     /// JSON Schema of the actions that make sense here.
     pub action_schema: Value,
     /// JSON Schema of `observation.data`.
@@ -44,6 +45,55 @@ pub struct Environment {
     pub step_rewards: bool,
     /// The capabilities of its sessions.
     pub capabilities: Capabilities,
+}
+
+/// An environment as a row of a list: all but its tools and schemas.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EnvironmentSummary {
+    /// `family/name`.
+    pub name: String,
+    /// Rises with every change that can be observed.
+    pub version: u32,
+    /// Names the definition's content: `sha256:<hex>`.
+    pub digest: String,
+    /// The part of the name before the slash.
+    pub family: String,
+    /// The task of the acting side.
+    pub description: String,
+    /// Words to filter by.
+    pub tags: Vec<String>,
+    /// Splits and how many tasks each has; a generator states a virtual length.
+    pub splits: BTreeMap<String, u64>,
+    /// The number of task templates.
+    pub templates: u64,
+    /// Limits that hold where a session names none.
+    pub limits: Limits,
+    /// The most that a null or random policy may reach on average.
+    pub floor: f64,
+    /// True if steps before the last carry a reward.
+    pub step_rewards: bool,
+    /// The capabilities of its sessions.
+    pub capabilities: Capabilities,
+}
+
+impl From<Environment> for EnvironmentSummary {
+    fn from(whole: Environment) -> Self {
+        Self {
+            name: whole.name,
+            version: whole.version,
+            digest: whole.digest,
+            family: whole.family,
+            description: whole.description,
+            tags: whole.tags,
+            splits: whole.splits,
+            templates: whole.templates,
+            limits: whole.limits,
+            floor: whole.floor,
+            step_rewards: whole.step_rewards,
+            capabilities: whole.capabilities,
+        }
+    }
 }
 
 /// The capabilities of sessions of an environment; an unsupported call is `409 not_supported`.
@@ -145,8 +195,9 @@ pub struct Task {
     /// System and policy text, then the user's instruction: all that a policy is told.
     pub messages: Vec<Message>,
     /// The tools that this task offers, as OpenAI function tools.
-    #[cfg_attr(feature = "openapi", schema(value_type = List<Value>))]
-    pub tools: Shared<List<Value>>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Value>))]
+    #[serde(deserialize_with = "list::plain")]
+    pub tools: Shared<Vec<Value>>,
     /// Anything else that its maker attached.
     pub metadata: Value,
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::environment::{Limits, Task};
 use crate::id::{EpisodeId, GroupId, RunId, SessionId, SnapshotId};
-use crate::list::List;
+use crate::list::{self, List};
 use crate::observation::{Message, Observation, Observe};
 use crate::shared::Shared;
 use crate::time::Timestamp;
@@ -187,8 +187,9 @@ pub struct Opened {
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Message>))]
     pub messages: Shared<Vec<Message>>,
     /// The tools, as OpenAI function tools (`?tools=mcp`: as MCP tools).
-    #[cfg_attr(feature = "openapi", schema(value_type = List<Value>))]
-    pub tools: Shared<List<Value>>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Value>))]
+    #[serde(deserialize_with = "list::plain")]
+    pub tools: Shared<Vec<Value>>,
     /// The limits that hold; where the episode goes on from a point, what is left of them.
     pub limits: Limits,
     /// The owner.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::EpisodeId;
-use crate::list::List;
+use crate::list;
 
 /// The judgement of one episode by one verifier version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,8 @@ pub struct Verdict {
     /// True if a trainer may learn from the episode.
     pub trainable: bool,
     /// Every check by name.
-    pub checks: List<Check>,
+    #[serde(deserialize_with = "list::plain")]
+    pub checks: Vec<Check>,
     /// From where the judge looked.
     pub judge: Judge,
     /// The verifier.

@@ -56,7 +56,7 @@ pub(super) fn generate(puzzle: &dyn Examinable, split: &str, seed: u64, difficul
 
 /// Plays the actions until the episode ends, and judges: the score, and whether all actions were taken.
 fn play(puzzle: &dyn Examinable, task: &Arc<Task>, actions: &[Action]) -> f64 {
-    let tools = Toolbox::compile(&puzzle.spec().tools.data).expect("schemas");
+    let tools = Toolbox::compile(&puzzle.spec().tools).expect("schemas");
     let config = Map::new();
     let opening = Opening {
         task,

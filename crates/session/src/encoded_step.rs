@@ -165,7 +165,7 @@ mod tests {
     fn the_encoding_equals_that_of_serde() {
         let verdict = json!({
             "episode": "epi_0197a3c2f2a87c53b0a1d5e6f7089abc", "status": "scored", "score": 1.0, "strict": 1,
-            "passed": true, "trainable": true, "checks": {"data": []}, "judge": "state",
+            "passed": true, "trainable": true, "checks": [], "judge": "state",
             "verifier": {"name": "count", "version": "1"}, "state": null, "seq": 1,
             "usage": {"steps": 1, "calls": 0, "env_ms": 0, "judge_ms": 0, "tokens": 0, "cost": 0.0}, "detail": null
         });

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use palestra_protocol::environment::Recovery;
 use palestra_protocol::id::{EpisodeId, SessionId};
-use palestra_protocol::list::List;
 use palestra_protocol::session::Verify;
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
@@ -326,7 +325,7 @@ impl Docket {
             strict: None,
             passed: false,
             trainable: false,
-            checks: List::default(),
+            checks: Vec::new(),
             judge: verifier.judge(),
             verifier: VerifierName { name: verifier.name().to_owned(), version: verifier.version().to_owned() },
             state: self.evidence.as_ref().ok().map(|evidence| evidence.state.digest().to_string()),
@@ -404,7 +403,7 @@ fn scored(judgement: Judgement, skeleton: Verdict) -> Verdict {
                 strict: Some(u8::from(passed)),
                 passed,
                 trainable: judgement.trainable,
-                checks: List::from(bound::checks(judgement.checks)),
+                checks: bound::checks(judgement.checks),
                 ..skeleton
             }
         }

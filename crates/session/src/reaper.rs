@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures::StreamExt;
 use palestra_protocol::episode::EpisodeState;
 use palestra_protocol::id::SessionId;
-use palestra_protocol::list::List;
 use palestra_protocol::session::{CloseReason, SessionState};
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
@@ -261,7 +260,7 @@ impl Sessions {
             strict: None,
             passed: false,
             trainable: false,
-            checks: List::default(),
+            checks: Vec::new(),
             judge,
             verifier,
             state: None,

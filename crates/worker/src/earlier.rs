@@ -9,7 +9,6 @@ use palestra_client::{Client, ClientError, EpisodeQuery};
 use palestra_protocol::environment::Environment;
 use palestra_protocol::episode::{Episode, Trajectory};
 use palestra_protocol::id::{EpisodeId, GroupId, JobId, RunId};
-use palestra_protocol::list::List;
 use palestra_protocol::problem::Code;
 use palestra_protocol::verdict::{Status, Verdict};
 use sha2::{Digest, Sha256};
@@ -116,7 +115,7 @@ impl EarlierEpisodes {
         else {
             return;
         };
-        let verdict = Verdict { checks: List::default(), ..verdict };
+        let verdict = Verdict { checks: Vec::new(), ..verdict };
         let earlier = EarlierEpisode { id, task, run, steps: seq.unwrap_or_default(), verdict };
         let of_environment = self.scored.entry((group, environment)).or_default();
         let kept = of_environment.entry(seed).or_insert_with(|| earlier.clone());
@@ -175,7 +174,7 @@ impl EarlierEpisode {
             steps: self.steps,
             tokens: recorded.as_ref().filter(|_| needs.tokens).map(tokens).unwrap_or_default(),
             conversation: conversation
-                .map(|(recorded, environment)| Conversation::of_trajectory(recorded, &environment.tools.data)),
+                .map(|(recorded, environment)| Conversation::of_trajectory(recorded, &environment.tools)),
             verdict: Ok(self.verdict.clone()),
         })
     }
@@ -201,7 +200,7 @@ mod tests {
             "group": Role::Policy.group(job()), "state": "ended", "seq": 3, "terminated": true, "truncated": false,
             "verdict": {
                 "episode": EpisodeId::new(), "status": "scored", "score": 0.5, "strict": 0, "passed": false, "trainable": true,
-                "checks": {"data": [{"name": "a", "weight": 1.0, "score": 0.5, "passed": false, "evidence": "b"}]},
+                "checks": [{"name": "a", "weight": 1.0, "score": 0.5, "passed": false, "evidence": "b"}],
                 "judge": "state", "verifier": {"name": "a", "version": "b"}, "state": null, "seq": 3,
                 "usage": {"steps": 3, "calls": 3, "env_ms": 0, "judge_ms": 0, "tokens": 0, "cost": 0.0},
             },

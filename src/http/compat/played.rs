@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use palestra_protocol::id::SessionId;
-use palestra_protocol::list::List;
 use palestra_protocol::session::Session;
 use palestra_protocol::shared::Shared;
 use serde_json::{Map, Value};
@@ -26,7 +25,7 @@ pub(super) async fn environment(app: &App, tenant: &Tenant, session: &Session) -
 ///
 /// # Errors
 /// As [`environment`].
-pub(super) async fn tools(app: &App, tenant: &Tenant, session: &Session) -> Result<Shared<List<Value>>, Failure> {
+pub(super) async fn tools(app: &App, tenant: &Tenant, session: &Session) -> Result<Shared<Vec<Value>>, Failure> {
     let environment = environment(app, tenant, session).await?;
     let config = config(app, tenant, &environment, session.id).await?;
     Ok(environment.offer(&config).tools.clone())

@@ -132,7 +132,7 @@ pub fn audit(kind: &Arc<dyn EnvironmentKind>, tasks: u64) -> Audit {
         audit.fault(&kind.spec().name, "its tasks are not made from seeds: check its rows instead");
         return audit;
     };
-    let player = match Toolbox::compile(&kind.spec().tools.data) {
+    let player = match Toolbox::compile(&kind.spec().tools) {
         Ok(tools) => Player { kind, tools },
         Err(fault) => {
             audit.fault(&kind.spec().name, fault);

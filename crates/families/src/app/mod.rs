@@ -24,7 +24,6 @@ use palestra_apps::task::outcome::{NoTask, Rule};
 use palestra_apps::tool;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
-use palestra_protocol::list::List;
 use palestra_protocol::observation::Message;
 use palestra_protocol::shared::Shared;
 use palestra_protocol::verdict::Check;
@@ -61,8 +60,8 @@ const INSTANCES_KEPT_MAX: usize = 256;
 pub struct AppKind {
     app: Arc<App>,
     spec: Spec,
-    gui: Shared<List<Value>>,
-    both: Shared<List<Value>>,
+    gui: Shared<Vec<Value>>,
+    both: Shared<Vec<Value>>,
     verifier_version: String,
     instances: Mutex<Recent<(String, u64, Rule), Arc<Instance>>>,
 }
@@ -110,8 +109,8 @@ impl AppKind {
         Self {
             app,
             spec,
-            gui: List::from(gui).into(),
-            both: List::from(both).into(),
+            gui: gui.into(),
+            both: both.into(),
             verifier_version,
             instances: Mutex::new(Recent::new(INSTANCES_KEPT_MAX)),
         }
@@ -261,7 +260,7 @@ impl EnvironmentKind for AppKind {
         Settings::surface_of(config).unwrap_or_default()
     }
 
-    fn tools(&self, surface: Surface) -> Shared<List<Value>> {
+    fn tools(&self, surface: Surface) -> Shared<Vec<Value>> {
         match surface {
             Surface::Tools => self.spec.tools.clone(),
             Surface::Gui => self.gui.clone(),

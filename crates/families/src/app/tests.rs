@@ -50,7 +50,7 @@ fn context() -> Context {
 
 /// The score of a built-in policy; each of its calls fits the schema of its tool.
 fn score(kind: &Arc<dyn EnvironmentKind>, task: &Arc<Task>, policy: Builtin) -> f64 {
-    let toolbox = Toolbox::compile(&kind.spec().tools.data).expect("schemas");
+    let toolbox = Toolbox::compile(&kind.spec().tools).expect("schemas");
     let mut place = open(&**kind, task, &json!({}));
     let mut policy = policy.begin(kind, task, 3).expect("a policy");
     for _ in 0..STEPS_MAX {

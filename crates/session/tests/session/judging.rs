@@ -19,7 +19,7 @@ async fn evidence_is_cut_to_its_bound() {
     let opened = stage.create("test/slow", VerifyMode::Manual).await;
     stage.send(say(opened.id, &"x".repeat(3 * EVIDENCE_BYTES_MAX))).await.expect("a step");
     let verdict = stage.verdict(opened.id).await;
-    let evidence = &verdict.checks.data.first().expect("a check").evidence;
+    let evidence = &verdict.checks.first().expect("a check").evidence;
     let told = evidence.strip_prefix(&"x".repeat(EVIDENCE_BYTES_MAX)).expect("what fits is kept");
     assert!(told.starts_with(&format!("\n[{} more bytes were cut", 2 * EVIDENCE_BYTES_MAX)), "{told}");
     assert_eq!((verdict.status, verdict.score), (Status::Scored, Some(1.0)));

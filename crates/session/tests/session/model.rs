@@ -382,7 +382,7 @@ impl Run {
         }
         let Ok(Answer::Verdict(verdict)) = &answer else { panic!("a verdict was refused: {answer:?}") };
         let count: i64 = model.amounts.iter().sum();
-        prop_assert!(verdict.checks.data[0].evidence.contains(&format!("the count is {count},")), "{:?}", verdict);
+        prop_assert!(verdict.checks[0].evidence.contains(&format!("the count is {count},")), "{:?}", verdict);
         model.over = true;
         model.judged = true;
         Ok((seen, model))

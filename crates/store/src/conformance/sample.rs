@@ -5,7 +5,6 @@ use std::sync::Arc;
 use palestra_protocol::environment::Limits;
 use palestra_protocol::episode::{EpisodeState, Origin};
 use palestra_protocol::id::{EpisodeId, GroupId, RunId, SessionId, SnapshotId};
-use palestra_protocol::list::List;
 use palestra_protocol::observation::{Keep, Observe};
 use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMode};
 use palestra_protocol::step::StopReason;
@@ -138,13 +137,13 @@ pub(super) fn verdict(session: &SessionRow, episode: EpisodeId, version: &str, s
             strict: score.map(|_| 0),
             passed: false,
             trainable: true,
-            checks: List::from(vec![Check {
+            checks: vec![Check {
                 name: "reached".to_owned(),
                 weight: 1.0,
                 score: 0.5,
                 passed: false,
                 evidence: "NUL \0 and ünïcode".to_owned(),
-            }]),
+            }],
             judge: Judge::State,
             verifier: VerifierName { name: "goals".to_owned(), version: version.to_owned() },
             state: Some("sha256:2".to_owned()),

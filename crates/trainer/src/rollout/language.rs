@@ -84,7 +84,7 @@ impl Actor for LanguageActor {
             .collect::<Result<_, _>>()
             .map_err(|error| TrainerError::Internal(error.to_string()))?;
         let offered = shows_tools(self.sampling.tool_format, self.chat.knows_tools());
-        let tools = if offered { opened.tools.data.clone() } else { Vec::new() };
+        let tools = if offered { opened.tools.to_vec() } else { Vec::new() };
         let prompt = self.chat.prompt(&messages, &tools)?;
         let slot = self
             .sampler

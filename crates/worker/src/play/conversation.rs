@@ -24,7 +24,7 @@ pub struct Conversation {
 impl Conversation {
     /// The messages and tools with which an episode begins.
     pub fn new(opened: &Opened) -> Self {
-        Self::of(&opened.messages, &opened.tools.data)
+        Self::of(&opened.messages, &opened.tools)
     }
 
     /// The conversation of a recorded episode in an environment with these tools. A turn whose action was not taken, because the time

@@ -83,7 +83,7 @@ async fn list_tools(seat: &Seat<'_>, given: JsonObject) -> Outcome {
         return Ok(Err(error));
     }
     let tools = played::tools(seat.app, &seat.principal.tenant, seat.session).await?;
-    let tools: Result<Vec<Tool>, _> = tools.data.iter().map(|tool| serde_json::from_value(to_mcp(tool))).collect();
+    let tools: Result<Vec<Tool>, _> = tools.iter().map(|tool| serde_json::from_value(to_mcp(tool))).collect();
     let tools = tools.map_err(|error| internal(&error))?;
     Ok(Ok(ServerResult::ListToolsResult(ListToolsResult::with_all_items(tools))))
 }

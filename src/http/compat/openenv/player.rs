@@ -201,10 +201,10 @@ impl Player {
     /// The tools: those of the session's task, or the environment's where there is no session.
     pub(super) async fn tools(&self, session: Option<SessionId>) -> Result<Vec<Value>, Refusal> {
         let entry = self.entry().await?;
-        let Some(id) = session else { return Ok(entry.spec().tools.data.clone()) };
+        let Some(id) = session else { return Ok(entry.spec().tools.to_vec()) };
         let session = self.session(id).await?;
         let tools = played::tools(&self.app, &self.principal.tenant, &session).await.map_err(Refusal::Failed)?;
-        Ok(tools.data.clone())
+        Ok(tools.to_vec())
     }
 
     /// The tools as an observation, which is no turn.
@@ -231,7 +231,7 @@ impl Player {
         let config =
             played::config(&self.app, &self.principal.tenant, &entry, session).await.map_err(Refusal::Failed)?;
         let offer = entry.offer(&config);
-        let known = offer.tools.data.iter().any(|tool| tool["function"]["name"] == called.tool.as_str());
+        let known = offer.tools.iter().any(|tool| tool["function"]["name"] == called.tool.as_str());
         let kind = if known { "invalid_args" } else { "tool_not_found" };
         Ok(offer.toolbox.check(&called.tool, &called.arguments).err().map(|words| Misfit { kind, words }))
     }

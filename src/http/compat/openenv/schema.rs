@@ -38,7 +38,6 @@ fn action(spec: &Spec) -> Value {
     };
     let tools: Vec<Value> = spec
         .tools
-        .data
         .iter()
         .map(|tool| {
             let function = &tool["function"];
