@@ -154,7 +154,7 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(episodes::get_step))
             .routes(routes!(episodes::get_trajectory))
             .routes(routes!(episodes::list_verdicts))
-            .routes(routes!(runs::create_run))
+            .routes(routes!(runs::create_run, runs::list_runs))
             .routes(routes!(runs::get_run, runs::delete_run))
             .routes(routes!(runs::renew_run))
             .routes(routes!(jobs::get_job, jobs::delete_job))
