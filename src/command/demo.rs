@@ -58,7 +58,7 @@ async fn show(target: &Target, output: &mut impl Write) -> Result<(), Failure> {
     let client = &target.client;
     let opened = open(client, "tools").await?;
     let actions = client.actions(APP, &oracle(&opened)).await?;
-    let (Some((last, first)), Some(task)) = (actions.split_last(), opened.messages.last()) else {
+    let ([first @ .., change, last], Some(task)) = (actions.as_slice(), opened.messages.last()) else {
         return Err(Failure::Other(format!("{APP} has a task without a solution: report this")));
     };
     writeln!(output, "One task of {APP}, played by the policy that knows its solution\n")?;
@@ -84,14 +84,18 @@ async fn show(target: &Target, output: &mut impl Write) -> Result<(), Failure> {
         tell(output, finished.verdict.as_ref())?;
     }
 
-    writeln!(output, "\n3. Verdict: the original takes its last step, and the judge reads the state of the shop")?;
+    writeln!(output, "\n3. Verdict: the original goes on to its end, and the judge reads the state of the shop")?;
     let snapshot = client.take_snapshot(opened.id, &TakeSnapshot::default(), None).await?;
-    let step = Step { seq: None, action: last.clone(), episode: None, observe: None, meta: None };
-    let stepped = client.step(opened.id, &step).await?;
-    writeln!(output, "   {}. {}", stepped.seq, line(&replay::action(last)))?;
-    tell(output, stepped.verdict.as_ref())?;
+    let mut verdict = None;
+    for action in [change, last] {
+        let step = Step { seq: None, action: action.clone(), episode: None, observe: None, meta: None };
+        let stepped = client.step(opened.id, &step).await?;
+        writeln!(output, "   {}. {}", stepped.seq, line(&replay::action(action)))?;
+        verdict = stepped.verdict;
+    }
+    tell(output, verdict.as_ref())?;
 
-    writeln!(output, "\n4. Rewind: back to before the last step, and give up there")?;
+    writeln!(output, "\n4. Rewind: back to before these two steps, and give up there")?;
     client.restore(opened.id, snapshot.id, None).await?;
     tell(output, client.finish(opened.id, FinishReason::GaveUp).await?.verdict.as_ref())?;
 

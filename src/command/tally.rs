@@ -117,7 +117,8 @@ impl Line {
     /// The first cause of the most frequent reason that an episode was not scored.
     pub(super) fn first_cause(&self) -> Option<String> {
         let (reason, unscored) = self.not_scored.iter().max_by_key(|(_, unscored)| unscored.count)?;
-        Some(format!("{reason}: {}", visible(&unscored.first)))
+        let first = visible(&unscored.first);
+        Some(if first.starts_with(reason) { first } else { format!("{reason}: {first}") })
     }
 }
 
@@ -159,7 +160,7 @@ mod tests {
         tally.add(&Err(ClientError::from(Problem::new(Code::Invalid, "tasks have no\u{1b} difficulty")).into()));
         tally.add(&Err(ClientError::from(Problem::new(Code::Invalid, "something later")).into()));
         let cause = tally.line(RUN.parse().unwrap(), "a/b@1", &PolicyFrom::Null, 6, 1.0).first_cause().unwrap();
-        assert!(cause.starts_with("invalid: ") && cause.ends_with("tasks have no  difficulty"), "{cause}");
+        assert!(cause.starts_with("invalid (422): ") && cause.ends_with("tasks have no  difficulty"), "{cause}");
     }
 
     #[test]
