@@ -150,6 +150,7 @@ fn tell(output: &mut impl Write, verdict: Option<&Verdict>) -> Result<(), Failur
 async fn go_on(target: &Target, session: SessionId, output: &mut impl Write) -> Result<(), Failure> {
     let screen = open(&target.client, "gui").await?;
     writeln!(output, "\nGo on")?;
+    writeln!(output, "   the guides                    {}/docs/guide", target.url)?;
     writeln!(output, "   every operation of the API    {}/docs", target.url)?;
     if let Some(page) = &screen.page {
         writeln!(output, "   the same shop, to click on    {}{page}", target.url)?;
@@ -157,6 +158,5 @@ async fn go_on(target: &Target, session: SessionId, output: &mut impl Write) -> 
     writeln!(output, "   the session that was played   {session}")?;
     writeln!(output, "   your own server               palestra serve")?;
     writeln!(output, "   every environment             palestra environments")?;
-    writeln!(output, "   first steps                   docs/getting-started.md")?;
     Ok(())
 }

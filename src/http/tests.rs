@@ -327,6 +327,21 @@ async fn the_documentation_needs_nothing_from_elsewhere() {
     assert_eq!(page.status, 200);
     assert!(!String::from_utf8(page.body).unwrap().contains("https://"));
     assert_eq!(call(&app, "", "GET", "/openapi.json", "").await.json()["info"]["title"], "Palestra");
+    for (path, part) in
+        [("", "<h1 id=\"palestra\">"), ("/sessions", "id=\"stepping\""), ("?search=fork", "<mark>fork</mark>")]
+    {
+        let page = call(&app, "", "GET", &format!("/docs/guide{path}"), "").await;
+        assert_eq!((page.status, page.headers["content-type"].as_bytes()), (200, &b"text/html; charset=utf-8"[..]));
+        assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
+        let html = String::from_utf8(page.body).unwrap();
+        assert!(html.contains(part) && !html.contains("<script") && !html.contains("<link"), "{path}: {html}");
+    }
+    let long = format!("/docs/guide?search={}", "a".repeat(201));
+    for (path, code) in
+        [("/docs/guide/nothing", "not_found"), (&long, "malformed"), ("/docs/guide?sort=1", "malformed")]
+    {
+        assert_eq!(call(&app, "", "GET", path, "").await.json()["code"], code, "{path}");
+    }
 }
 
 #[test]
