@@ -220,8 +220,7 @@ fn varied() -> Vec<Played<Sequence>> {
             sequence.answer(&answer(turn, length), &vec![-1.0; length], turn as u32);
             sequence.extend(&[1], crate::data::Part::Observation, turn as u32 + 1);
         }
-        let turn =
-            |state: &str| PlayedTurn { reward: 0.0, state: Some(state.to_owned()), tool_calls: index % 2 };
+        let turn = |state: &str| PlayedTurn { reward: 0.0, state: Some(state.to_owned()), tool_calls: index % 2 };
         let mut one = played(&[], &Answer { tokens: vec![0], log_probs: vec![0.0], stopped: Stopped::Stop });
         one.planned.group = index / 5;
         one.ended = EpisodeEnd::Scored { score: *score, strict: 0.0, passed: false };
