@@ -374,7 +374,7 @@ fn generators_of_clients_find_a_name_for_each_operation_and_variant() {
             Value::Object(fields) => {
                 let variants = ["oneOf", "anyOf"].iter().filter_map(|key| fields.get(*key)?.as_array()).flatten();
                 variants.for_each(|variant| {
-                    assert!(variant.get("properties").is_none(), "a variant without a name: {variant}")
+                    assert!(variant.get("properties").is_none(), "a variant without a name: {variant}");
                 });
                 fields.values().for_each(nameless);
             }

@@ -110,14 +110,13 @@ mod tests {
 
     #[test]
     fn every_guide_is_in_the_contents_once() {
-        let listed: Vec<String> = CONTENTS
+        let mut listed: Vec<String> = CONTENTS
             .iter()
             .flat_map(|(_, pages)| pages.iter().map(|page| file_of(if *page == "README" { "" } else { page }) + ".md"))
             .collect();
         let guides = PAGES.keys().filter(|path| path.matches('/').count() < 2);
-        let mut sorted = listed.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, guides.map(ToString::to_string).collect::<Vec<_>>());
+        listed.sort_unstable();
+        assert_eq!(listed, guides.map(ToString::to_string).collect::<Vec<_>>());
     }
 
     #[test]
