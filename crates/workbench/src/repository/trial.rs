@@ -58,7 +58,7 @@ pub(super) async fn trial(
     secrets: Secrets,
     workbench: &Workbench,
 ) -> Result<Trial, Trouble> {
-    let want = SandboxSpec { backend: None, image: instance.image.clone(), profile: "judge".to_owned() };
+    let want = SandboxSpec::new(None, &instance.image, "judge");
     let sandbox = furnished(&want, prepared, workbench).await?;
     let trial = run(&sandbox, candidate, instance, prepared, secrets).await;
     sandbox.destroy(true).await;

@@ -46,6 +46,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, workbench: &Workbench, bac
     let attempts = Attempts { work, row, workbench, backend, secrets: SECRETS };
 
     match work.oracle(row, 0) {
+        None if task.is_unproven() => {}
         None => report.faults.push("the task has no solution: add one".to_owned()),
         Some(calls) => match attempts.play(&format!("{}-solution", task.name), &calls).await {
             Ok((judgement, evidence, excerpt)) => {

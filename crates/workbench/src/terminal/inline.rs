@@ -39,12 +39,16 @@ struct Inline {
     setup: Setup,
     #[serde(default)]
     timeout_s: Option<u64>,
+    #[serde(default)]
     artefacts: Vec<String>,
     #[serde(default)]
     judge: JudgePart,
     checks: Vec<CheckForm>,
     #[serde(default)]
     solution: Option<String>,
+    /// What the solution submits.
+    #[serde(default)]
+    answer: Option<String>,
     #[serde(default)]
     cheats: BTreeMap<String, String>,
 }
@@ -187,7 +191,7 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         );
     }
     let artefacts: Vec<String> = inline.artefacts.iter().map(|path| resolved(&inline.folder, path)).collect();
-    if artefacts.is_empty() {
+    if artefacts.is_empty() && !inline.checks.iter().all(|check| check.answer.is_some()) {
         fault("artefacts", "name what is taken when judging begins".to_owned());
     }
     for (index, artefact) in artefacts.iter().enumerate() {
@@ -239,6 +243,11 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         artefacts,
         checks: inline.checks,
     };
+    let solution = (inline.solution.is_some() || inline.answer.is_some()).then(|| Solution {
+        files: Vec::new(),
+        run: inline.solution.unwrap_or_default(),
+        answer: inline.answer,
+    });
     let row = Row {
         name,
         area: area.to_owned(),
@@ -246,8 +255,10 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         difficulty: inline.difficulty,
         scene,
         judge,
-        solution: inline.solution.map(|run| Solution { run, ..Solution::default() }),
+        solution,
         cheats: inline.cheats,
+        notes: Vec::new(),
+        trusted: false,
     };
     Ok((inline.split, row))
 }
