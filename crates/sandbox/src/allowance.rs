@@ -150,7 +150,9 @@ mod tests {
             let profile = allowance.adapted(Arc::clone(&profiles[name]));
             profile.owns_files.is_some() && !profile.require.iter().any(|line| line == "capabilities")
         };
-        assert!(has_rights("root", &allowance) && !has_rights("terminal", &allowance) && !has_rights("judge", &allowance));
+        assert!(
+            has_rights("root", &allowance) && !has_rights("terminal", &allowance) && !has_rights("judge", &allowance)
+        );
         assert!(!has_rights("root", &Allowance::default()));
     }
 

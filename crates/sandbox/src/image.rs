@@ -196,7 +196,8 @@ fn installed(list: &str) -> BTreeSet<String> {
 }
 
 /// True if a text can name an image: letters, digits, `-` and `_`.
-fn is_name(name: &str) -> bool {
+#[must_use]
+pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 

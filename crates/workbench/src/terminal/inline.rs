@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use palestra_sandbox::image::is_name;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Judge, Row, Scene, Solution, StoredFile};
@@ -9,9 +10,6 @@ use super::{hidden, secrets};
 use crate::checks::CheckForm;
 use crate::checks::form::resolved;
 use crate::work::Fault;
-
-/// Images that tasks may name.
-const IMAGES: [&str; 5] = ["shell", "python", "build", "languages", "host"];
 
 /// A task as it is written.
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -143,9 +141,9 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
     }
     for (field, image) in [("image", Some(&inline.image)), ("judge.image", inline.judge.image.as_ref())] {
         if let Some(image) = image
-            && !IMAGES.contains(&image.as_str())
+            && !is_name(image)
         {
-            fault(field, format!("{image:?} must be one of {}", IMAGES.join(", ")));
+            fault(field, format!("{image:?} must be the name of an image, as `palestra images list` shows it"));
         }
     }
     if !["terminal", "root"].contains(&inline.profile.as_str()) {

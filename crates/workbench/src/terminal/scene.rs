@@ -199,7 +199,7 @@ async fn carry_out(step: &Step, sandbox: &Sandbox, reach: Reach) -> Result<(), S
                 None => "was killed".to_owned(),
             };
             let reach = if reach == Reach::Network { "" } else { WITHOUT_NETWORK };
-            Err(SandboxError::Start(format!("{place}: {ended}{reach}: {}", excerpt(&output.stdout))))
+            Err(SandboxError::Unavailable(format!("{place}: {ended}{reach}: {}", excerpt(&output.stdout))))
         }
         Step::Packages { names, kind, place } => {
             let mut command = match kind.as_str() {
@@ -217,7 +217,7 @@ async fn carry_out(step: &Step, sandbox: &Sandbox, reach: Reach) -> Result<(), S
                 return install(names, kind, place, sandbox).await;
             }
             let image = &sandbox.image().name;
-            Err(SandboxError::Start(format!(
+            Err(SandboxError::Unavailable(format!(
                 "{place}: the image {image} lacks {}, and there is no network to install it: build an image that has it, or start \
                  the server with --sandbox-network build",
                 missing.trim().replace('\n', ", ")
@@ -239,7 +239,7 @@ async fn install(names: &[String], kind: &str, place: &str, sandbox: &Sandbox) -
         return Ok(());
     }
     let names = names.join(" ");
-    Err(SandboxError::Start(format!("{place}: installing {names} failed: {}", excerpt(&output.stdout))))
+    Err(SandboxError::Unavailable(format!("{place}: installing {names} failed: {}", excerpt(&output.stdout))))
 }
 
 /// Installs packages of Debian under the names that they have there.

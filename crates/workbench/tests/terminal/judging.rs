@@ -125,7 +125,7 @@ async fn a_submitted_answer_is_judged() {
     let row = test.row(yaml);
     let report = check_task(&test.terminal, &row, &test.workbench, None).await;
     assert_eq!(report.faults, Vec::<String>::new());
-    for (answer, expected) in [(json!({"answer": " 42\n"}), 1.0), (json!({"answer": "41"}), 0.0), (json!({}), 0.0)] {
+    for (answer, expected) in [(json!({"answer": "42 \n"}), 1.0), (json!({"answer": "41"}), 0.0), (json!({}), 0.0)] {
         let mut workspace = test.open(&row, "answers").await;
         assert!(call(&mut *workspace, "submit", answer.clone()).await.terminated);
         let evidence = workspace.evidence().await.expect("evidence");

@@ -148,7 +148,7 @@ fn unsupported_settings_are_refused_with_their_position() {
             "environment/docker-compose.yaml",
             "services: {main: {}, db: {}}",
             "environment/docker-compose.yaml",
-            "several services (main, db)",
+            "several services (db, main)",
         ),
     ];
     for (path, text, place, words) in cases {
