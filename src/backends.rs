@@ -153,7 +153,7 @@ fn named_images(config: &Config) -> Result<Images, SandboxError> {
     }
 }
 
-/// What a configuration allows tasks.
+/// Allowance of a configuration for tasks.
 fn allowance(config: &Config) -> Allowance {
     let limit = |value: u64, unit: u64| Some(value.saturating_mul(unit)).filter(|value| *value > 0);
     Allowance {

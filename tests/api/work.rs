@@ -297,7 +297,7 @@ async fn tasks_that_are_refused_are_left_out_by_name_where_that_is_asked_for() {
     assert_eq!(published["environment"]["splits"], json!({"train": 1}), "{published}");
     let notes: Vec<&str> = published["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
     for words in [
-        "left out: greedy/task.toml: environment.gpus: 1: sandboxes have none",
+        "left out: greedy/task.toml: environment.gpus: 1: sandboxes have none, leave it out",
         "left out: lying: the solution scores 0",
         "good/task.toml: environment.allow_internet asks for a network",
     ] {

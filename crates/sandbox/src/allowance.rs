@@ -1,12 +1,12 @@
-//! What tasks may ask of sandboxes beyond their profile, and what the operator allows.
+//! Demands of tasks on sandboxes beyond their profile, and the allowance of the operator.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Line, Profile};
+use crate::profile::{Line, Network, Profile};
 
-/// What a task asks of its sandbox beyond the profile.
+/// Demand of a task on its sandbox beyond the profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Demand {
@@ -24,7 +24,7 @@ pub struct Demand {
     pub network: bool,
 }
 
-/// What the operator allows.
+/// Allowance of the operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowance {
     /// Most bytes of memory; the profile's where left out.
@@ -40,6 +40,32 @@ pub struct Allowance {
 }
 
 impl Allowance {
+    /// A profile with what a task asks for beyond it.
+    ///
+    /// # Errors
+    /// When the operator does not allow that much, in words.
+    pub fn profile(&self, profile: &Profile, demand: &Demand) -> Result<Profile, String> {
+        if let Some((_, why)) = demand.beyond(profile, self).into_iter().next() {
+            return Err(why);
+        }
+        let mut profile = profile.clone();
+        let lines = [
+            (&mut profile.memory_bytes, demand.memory_bytes),
+            (&mut profile.cpu_thousandths, demand.cpu_thousandths),
+            (&mut profile.disk_bytes, demand.disk_bytes),
+        ];
+        for (line, asked) in lines {
+            line.value = asked.unwrap_or(line.value);
+        }
+        // No single file needs more than half of the disk.
+        profile.file_bytes.value = profile.file_bytes.value.max(profile.disk_bytes.value / 2);
+        if demand.network && self.network == NetworkAllowance::All {
+            profile.network.value = Network::Host;
+            profile.require.retain(|line| line != "net");
+        }
+        Ok(profile)
+    }
+
     /// A profile as it is used under this allowance.
     pub(crate) fn adapted(&self, profile: Arc<Profile>) -> Arc<Profile> {
         if !self.root_rights || profile.user.value.uid != 0 || profile.owns_files.is_some() {
@@ -139,7 +165,6 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Network;
     use crate::shipped;
 
     #[test]
@@ -166,15 +191,15 @@ mod tests {
         assert!(
             refused[0].1.contains("at most 2048 MB of memory") && refused[0].1.contains("--sandbox-memory-max 4096")
         );
-        assert!(profile.with(&demand, &Allowance::default()).is_err());
+        assert!(Allowance::default().profile(&profile, &demand).is_err());
         let mut allowance = Allowance { memory_bytes_max: Some(8 << 30), ..Allowance::default() };
-        let adapted = profile.with(&demand, &allowance).expect("allowed");
+        let adapted = allowance.profile(&profile, &demand).expect("allowed");
         assert_eq!((adapted.memory_bytes.value, adapted.cpu_thousandths.value), (4 << 30, 500));
         assert_eq!(adapted.network.value, Network::None);
         allowance.network = NetworkAllowance::All;
-        let adapted = profile.with(&demand, &allowance).expect("allowed");
+        let adapted = allowance.profile(&profile, &demand).expect("allowed");
         assert_eq!(adapted.network.value, Network::Host);
         assert!(!adapted.require.iter().any(|line| line == "net"));
-        assert_eq!(profile.with(&Demand::default(), &allowance).as_ref(), Ok(profile.as_ref()));
+        assert_eq!(allowance.profile(&profile, &Demand::default()).as_ref(), Ok(profile.as_ref()));
     }
 }

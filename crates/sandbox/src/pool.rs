@@ -43,7 +43,7 @@ pub struct SandboxSpec {
     pub image: String,
     /// The profile's name.
     pub profile: String,
-    /// What is asked for beyond the profile.
+    /// Demand beyond the profile.
     pub demand: Demand,
 }
 
@@ -189,7 +189,7 @@ impl Sandboxes {
         &self.0.images
     }
 
-    /// What the operator allows tasks.
+    /// Allowance of the operator.
     #[must_use]
     pub fn allowance(&self) -> &Allowance {
         &self.0.allowance
@@ -312,7 +312,7 @@ impl Sandboxes {
         let backend = self.backend(want.backend.as_deref())?;
         let mut profile = Arc::clone(self.profile(&want.profile)?);
         if !want.demand.is_empty() {
-            let adapted = profile.with(&want.demand, &self.0.allowance);
+            let adapted = self.0.allowance.profile(&profile, &want.demand);
             profile = Arc::new(adapted.map_err(SandboxError::Unavailable)?);
         }
         let image = self.0.images.resolve(&want.image)?;

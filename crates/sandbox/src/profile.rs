@@ -5,7 +5,6 @@ use std::sync::Arc;
 use palestra_sandbox_agent::wire::{Rlimits, User};
 use serde::{Deserialize, Serialize};
 
-use crate::allowance::{Allowance, Demand, NetworkAllowance};
 use crate::error::SandboxError;
 use crate::isolation::Isolation;
 
@@ -71,7 +70,7 @@ pub struct Line<T> {
 pub enum Network {
     /// Nowhere but inside the sandbox: a network namespace with a loopback device alone.
     None,
-    /// What the machine of the back end reaches.
+    /// All that the machine of the back end reaches.
     Host,
 }
 
@@ -82,32 +81,6 @@ impl Profile {
     /// In words, with the place.
     pub fn parse(text: &str) -> Result<Arc<Self>, String> {
         toml::from_str(text).map(Arc::new).map_err(|error| error.to_string())
-    }
-
-    /// The profile with what a task asks for beyond it.
-    ///
-    /// # Errors
-    /// When the operator does not allow that much, in words.
-    pub fn with(&self, demand: &Demand, allowance: &Allowance) -> Result<Self, String> {
-        if let Some((_, why)) = demand.beyond(self, allowance).into_iter().next() {
-            return Err(why);
-        }
-        let mut profile = self.clone();
-        let lines = [
-            (&mut profile.memory_bytes, demand.memory_bytes),
-            (&mut profile.cpu_thousandths, demand.cpu_thousandths),
-            (&mut profile.disk_bytes, demand.disk_bytes),
-        ];
-        for (line, asked) in lines {
-            line.value = asked.unwrap_or(line.value);
-        }
-        // No single file needs more than half of the disk.
-        profile.file_bytes.value = profile.file_bytes.value.max(profile.disk_bytes.value / 2);
-        if demand.network && allowance.network == NetworkAllowance::All {
-            profile.network.value = Network::Host;
-            profile.require.retain(|line| line != "net");
-        }
-        Ok(profile)
     }
 
     /// Arguments of `setrlimit` for every command.

@@ -127,8 +127,8 @@ fn compile(list: &str, architecture: &str, other_uid: bool) -> Result<Vec<u64>, 
     Ok(with_absent_calls(&program, socket))
 }
 
-/// What a program asks for is looked at before the filter proper, which has one answer only for what it refuses: some programs go on
-/// where the kernel lacks something, and give up where it is forbidden.
+/// The filter behind some calls that are answered as if the kernel lacked them, since it has one answer only for what it refuses: some
+/// programs go on where the kernel lacks something, and give up where it is forbidden.
 fn with_absent_calls(program: &BpfProgram, socket: u32) -> Vec<u64> {
     let first = [
         (LOAD_WORD, 0, 0, 0),

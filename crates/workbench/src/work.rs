@@ -39,7 +39,7 @@ pub trait Work: Send + Sync + 'static {
         }
     }
 
-    /// What whoever publishes a row should know, once it is proven.
+    /// Notes on a row for whoever publishes it, once it is proven.
     fn notes(&self, _row: &Value) -> Vec<String> {
         Vec::new()
     }

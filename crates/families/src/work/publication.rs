@@ -97,7 +97,9 @@ pub fn parse(submission: &Submission, sandboxes: &Sandboxes) -> Result<Parsed, V
 /// # Errors
 /// In words, when nothing is left or it does not have the stored form.
 pub fn leave_out(parsed: Parsed, refused: &BTreeMap<(String, usize), String>) -> Result<Parsed, String> {
-    let work = family(&parsed.name).ok_or_else(|| format!("{} is of no family of work", parsed.name))?;
+    let work = family(&parsed.name).ok_or_else(|| {
+        format!("{} is of no family of work: begin its name by terminal/, code/ or repository/", parsed.name)
+    })?;
     let stored: Stored = serde_json::from_value(parsed.definition).map_err(|error| error.to_string())?;
     let mut notes = parsed.left_out;
     let mut rows = Vec::new();

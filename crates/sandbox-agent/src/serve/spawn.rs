@@ -64,7 +64,7 @@ impl Started {
     }
 }
 
-/// Who a command runs as.
+/// User of a command, with its rights.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandUser {
     /// The user; the agent's own where `None`.

@@ -44,7 +44,7 @@ struct Inline {
     checks: Vec<CheckForm>,
     #[serde(default)]
     solution: Option<String>,
-    /// What the solution submits.
+    /// Answer that the solution submits.
     #[serde(default)]
     answer: Option<String>,
     #[serde(default)]

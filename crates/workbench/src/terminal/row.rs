@@ -33,7 +33,7 @@ pub struct Row {
     /// Cheats that must not score: scripts by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub cheats: BTreeMap<String, String>,
-    /// What whoever publishes it should know.
+    /// Notes for whoever publishes it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
     /// True if it is trainable though nothing proves that it can be solved.
@@ -72,7 +72,7 @@ pub struct Scene {
     /// Milliseconds that the acting side has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_ms: Option<u64>,
-    /// What it asks of sandboxes beyond the profile.
+    /// Demand on sandboxes beyond the profile.
     #[serde(skip_serializing_if = "Demand::is_empty")]
     pub demand: Demand,
 }
@@ -158,7 +158,7 @@ pub enum Judge {
         on: On,
         /// Files below `/tests`.
         files: Vec<StoredFile>,
-        /// What the script installs; done beforehand where builds have a network.
+        /// Steps that the script takes to install something; done beforehand where builds have a network.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         provision: Vec<Step>,
         /// Commands that run where the acting side was, before artefacts are taken.

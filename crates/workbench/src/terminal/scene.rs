@@ -27,7 +27,7 @@ const IMAGE_DELTA: Bounds = Bounds { bytes_max: 4 << 30, entries_max: 500_000 };
 const BUILD: &str = "build";
 /// Letters of a built image's name.
 const NAME_LENGTH: usize = 16;
-/// What is told where a step fails that may have wanted more.
+/// Words about a step that fails and may have wanted more.
 const WITHOUT_NETWORK: &str = " (there is no network: --sandbox-network build gives builds one)";
 /// Longest script that sets a session up.
 const SETUP: Duration = Duration::from_secs(120);
@@ -164,7 +164,7 @@ async fn make(scene: &Scene, want: &SandboxSpec, workbench: &Workbench) -> Resul
     made
 }
 
-/// What a step can reach.
+/// Reach of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Nothing,
@@ -239,7 +239,10 @@ async fn install(names: &[String], kind: &str, place: &str, sandbox: &Sandbox) -
         return Ok(());
     }
     let names = names.join(" ");
-    Err(SandboxError::Unavailable(format!("{place}: installing {names} failed: {}", excerpt(&output.stdout))))
+    Err(SandboxError::Unavailable(format!(
+        "{place}: {names} cannot be installed, correct the names or build an image that has them: {}",
+        excerpt(&output.stdout)
+    )))
 }
 
 /// Installs packages of Debian under the names that they have there.

@@ -261,7 +261,9 @@ impl Build<'_> {
         };
         let [sources @ .., target] = words.as_slice() else { return Err("COPY must name files".to_owned()) };
         if let Some(other) = sources.iter().find(|source| !["/uv", "/uvx"].contains(&source.as_str())) {
-            return Err(format!("{other} is not copied out of the image of uv here: copy /uv and /uvx"));
+            return Err(format!(
+                "{other:?} is not copied out of the image of uv here, correct the path: it must be /uv or /uvx"
+            ));
         }
         let target = resolved(&self.scene.folder, &self.expand(target)?);
         let folder = match target.rsplit_once('/') {

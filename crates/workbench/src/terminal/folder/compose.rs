@@ -20,13 +20,13 @@ pub(super) struct Service {
 /// # Errors
 /// In words, when it cannot be read or has several services.
 pub(super) fn parse(text: &str) -> Result<Service, String> {
-    let file: Value =
-        serde_saphyr::from_str(text).map_err(|error| format!("must be readable: {}", error.without_snippet()))?;
+    let file: Value = serde_saphyr::from_str(text)
+        .map_err(|error| format!("the compose file must be readable YAML: {}", error.without_snippet()))?;
     let services: Vec<(&String, &Value)> = file["services"].as_object().into_iter().flatten().collect();
     let [(_, service)] = services.as_slice() else {
         let names: Vec<&str> = services.iter().map(|(name, _)| name.as_str()).collect();
         return Err(match names.as_slice() {
-            [] => "must have a service".to_owned(),
+            [] => "the compose file must have a service".to_owned(),
             names => format!("several services ({}) are not supported: use one container", names.join(", ")),
         });
     };

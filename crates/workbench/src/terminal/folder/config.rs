@@ -166,7 +166,7 @@ pub(super) enum Artifact {
     },
 }
 
-/// What was found in the settings, each fault with its field.
+/// Findings in the settings, each fault with its field.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) faults: Vec<(String, String)>,
@@ -257,7 +257,7 @@ impl Config {
                 "allowlist" => found.notes.push(format!(
                     "{field} asks for some hosts ({mode}), and sandboxes reach all or none: the task was proven without a network"
                 )),
-                other => found.fault(field, format!("{other:?} is none of no-network, public and allowlist")),
+                other => found.fault(field, format!("{other:?} must be no-network, public or allowlist")),
             }
         }
     }
@@ -316,7 +316,7 @@ impl Environment {
         mode(self.network_mode.as_ref(), self.network.as_ref()).or(allowed)
     }
 
-    /// What it asks of sandboxes; more disk than the operator allows is not asked for.
+    /// Demand on sandboxes; more disk than the operator allows is not asked for.
     pub(super) fn demand(&self, sandboxes: &Sandboxes) -> Demand {
         let megabytes = |number: Option<u64>, text: &Option<String>| {
             let asked = number.or_else(|| megabytes(text.as_ref()?))?;
@@ -334,7 +334,7 @@ impl Environment {
 
     fn findings(&self, place: &str, sandboxes: &Sandboxes, found: &mut Findings) {
         if let Some(os) = self.os.as_ref().filter(|os| !os.eq_ignore_ascii_case("linux")) {
-            found.fault(format!("{place}.os"), format!("{os:?}: sandboxes are linux"));
+            found.fault(format!("{place}.os"), format!("{os:?}: sandboxes are linux, leave it out"));
         }
         for (field, size) in [("memory", &self.memory), ("storage", &self.storage)] {
             if let Some(size) = size.as_ref().filter(|size| megabytes(size).is_none()) {
@@ -359,10 +359,10 @@ impl Environment {
             ));
         }
         if let Some(gpus) = self.gpus.filter(|gpus| *gpus > 0) {
-            found.fault(format!("{place}.gpus"), format!("{gpus}: sandboxes have none"));
+            found.fault(format!("{place}.gpus"), format!("{gpus}: sandboxes have none, leave it out"));
         }
         if self.tpu.is_some() {
-            found.fault(format!("{place}.tpu"), "sandboxes have none");
+            found.fault(format!("{place}.tpu"), "sandboxes have none: leave it out");
         }
         if !self.mcp_servers.is_empty() {
             let names: Vec<&str> =

@@ -1,5 +1,5 @@
-//! What the script of the tests installs before it tests: packages, and environments of uv. Where builds have a network it is installed
-//! beforehand, into the image in which the tests run, since those have none.
+//! Packages and environments of uv that the script of the tests installs before it tests. Where builds have a network they are
+//! installed beforehand, into the image in which the tests run, since those have none.
 
 use super::packages::{self, Install};
 use super::words;

@@ -142,7 +142,7 @@ fn unsupported_settings_are_refused_with_their_position() {
             "task.toml",
             "[environment]\nnetwork_mode = \"lan\"",
             "task.toml: environment.network_mode",
-            "\"lan\" is none of",
+            "\"lan\" must be",
         ),
         (
             "environment/docker-compose.yaml",
