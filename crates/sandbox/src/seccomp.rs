@@ -14,7 +14,7 @@ const LOAD_WORD: u16 = 0x20;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;
 const RETURN_ENOSYS: u32 = 0x0005_0000 | 38;
-const RETURN_EPROTONOSUPPORT: u32 = 0x0005_0000 | 93;
+const RETURN_EAFNOSUPPORT: u32 = 0x0005_0000 | 97;
 /// Numbers of `socket`.
 const SOCKET: u32 = 198;
 const SOCKET_X86_64: u32 = 41;
@@ -140,7 +140,7 @@ fn with_absent_calls(program: &BpfProgram, socket: u32) -> Vec<u64> {
         (JUMP_IF_EQUAL, 0, 3, NETLINK),
         (LOAD_WORD, 0, 0, THIRD_ARGUMENT),
         (JUMP_IF_EQUAL, 0, 1, NETLINK_AUDIT),
-        (RETURN, 0, 0, RETURN_EPROTONOSUPPORT),
+        (RETURN, 0, 0, RETURN_EAFNOSUPPORT),
     ];
     let rest = program.iter().map(|line| (line.code, line.jt, line.jf, line.k));
     let word = |(code, jt, jf, k): (u16, u8, u8, u32)| {
@@ -253,7 +253,7 @@ mod tests {
             ("the console's selection", 16, [0, 0x541c, 0], EPERM),
             ("routes by netlink", 41, [16, 3, 0], ALLOW),
             ("filters by netlink", 41, [16, 3, 12], EPERM),
-            ("audit by netlink, as if the kernel had none", 41, [16, 3, 9], RETURN_EPROTONOSUPPORT),
+            ("audit by netlink, as if the kernel had none", 41, [16, 3, 9], RETURN_EAFNOSUPPORT),
             ("TCP", 41, [2, 1, 6], ALLOW),
             ("asking for the personality", 135, [0xffff_ffff, 0, 0], ALLOW),
             ("memory that is all executable", 135, [0x0040_0000, 0, 0], EPERM),
