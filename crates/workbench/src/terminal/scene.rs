@@ -52,8 +52,8 @@ pub(super) struct Ground {
 }
 
 impl Layers {
-    /// The ground of a scene, made where it was not yet. Where builds have a network, scenes that run or install something become
-    /// images, with `more` done too. Elsewhere their steps become a layer, made without network, and `more` is not done.
+    /// The ground of a scene, made where it was not yet. Where builds have a network, or had one, scenes that run or install something
+    /// become images, with `more` done too. Elsewhere their steps become a layer, made without network, and `more` is not done.
     ///
     /// # Errors
     /// When a step fails, with its place and what it printed.
@@ -66,9 +66,11 @@ impl Layers {
     ) -> Result<Ground, SandboxError> {
         let may_build = workbench.sandboxes.allowance().network >= NetworkAllowance::Build;
         let installs = |step: &Step| matches!(step, Step::Run { .. } | Step::Packages { .. });
-        if may_build && scene.layer.iter().chain(more).any(installs) {
+        if scene.layer.iter().chain(more).any(installs) {
             let steps: Vec<&Step> = scene.layer.iter().chain(more).collect();
-            return Ok(Ground { image: self.image(&scene.image, &steps, workbench).await?, layer: None });
+            if let Some(image) = self.image(&scene.image, &steps, may_build, workbench).await? {
+                return Ok(Ground { image, layer: None });
+            }
         }
         let want = spec(scene, backend);
         Ok(Ground { image: scene.image.clone(), layer: self.of(scene, &want, workbench).await? })
@@ -92,11 +94,24 @@ impl Layers {
         Ok(Some(digest.clone()))
     }
 
-    /// The image of steps on another one. It is named by what it is made of, and kept with the images of the server.
-    async fn image(&self, base: &str, steps: &[&Step], workbench: &Workbench) -> Result<String, SandboxError> {
+    /// The image of steps on another one; `None` where it is not there and may not be built. It is named by what it is made of, and
+    /// kept with the images of the server, so that tasks can be played after a restart without a network.
+    async fn image(
+        &self,
+        base: &str,
+        steps: &[&Step],
+        may_build: bool,
+        workbench: &Workbench,
+    ) -> Result<Option<String>, SandboxError> {
         let images = workbench.sandboxes.images();
         let origin = format!("{} {}", images.resolve(base)?.digest, digest(steps)?);
         let name = format!("task-{}", &hex::encode(Sha256::digest(&origin))[..NAME_LENGTH]);
+        if images.resolve(&name).is_ok() {
+            return Ok(Some(name));
+        }
+        if !may_build {
+            return Ok(None);
+        }
         let cell = Arc::clone(self.0.lock().entry(name.clone()).or_default());
         let made = cell.get_or_try_init(|| async {
             if images.resolve(&name).is_err() {
@@ -104,7 +119,7 @@ impl Layers {
             }
             Ok::<_, SandboxError>(name.clone())
         });
-        made.await.cloned()
+        made.await.cloned().map(Some)
     }
 }
 

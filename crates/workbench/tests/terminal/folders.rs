@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use palestra_sandbox::NetworkAllowance;
 use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, JudgeError, Judgement, Upload, UploadedFile, Work as _};
@@ -196,7 +197,7 @@ async fn where_builds_have_a_network_steps_become_an_image_that_later_sessions_u
     if no_images() || !crate::workbench::is_root() {
         return;
     }
-    let test = TestWorkbench::building();
+    let test = TestWorkbench::reaching(NetworkAllowance::Build);
     // Rights that set-ups of packages need and sessions lack.
     let dockerfile = format!("{DOCKERFILE}RUN chown 1000:1000 names.txt && touch /usr/local/built\n");
     let script = TEST.replacen("#!/bin/bash\n", "#!/bin/bash\n[ -e /provided ] || exit 3\n", 1);
@@ -259,4 +260,31 @@ async fn what_is_collected_is_judged_and_what_is_left_out_is_not() {
     let changed = [("x/task.toml", sick.as_str()), ("x/tests/test.sh", script)];
     let refused = test.terminal.admit(&row(&test, &changed), &test.workbench).await.expect_err("refused");
     assert!(refused.contains("the healthcheck did not succeed: false"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_task_that_asks_for_a_network_gets_it_where_the_operator_allows() {
+    if no_images() || !crate::workbench::is_root() {
+        return;
+    }
+    let own = std::fs::read_to_string("/etc/resolv.conf").expect("a resolver");
+    let dockerfile = ("x/environment/Dockerfile", "FROM ubuntu\nWORKDIR /app\n");
+    let asks = ("x/task.toml", "[environment]\nallow_internet = true\n[verifier]\nnetwork_mode = \"no-network\"\n");
+    for (allowed, toml, reaches) in [
+        (NetworkAllowance::All, asks, true),
+        (NetworkAllowance::Build, asks, false),
+        (NetworkAllowance::All, ("x/task.toml", ""), false),
+    ] {
+        let test = TestWorkbench::reaching(allowed);
+        let script = "#!/bin/bash\n[ -s /etc/resolv.conf ]; echo $? > /logs/verifier/reward.txt\n";
+        let row = row(&test, &[dockerfile, toml, ("x/tests/test.sh", script)]);
+        let mut workspace = test.open(&row, "network").await;
+        let seen = exec(&mut *workspace, "cat /etc/resolv.conf").await.text;
+        assert_eq!(seen.trim() == own.trim() && !seen.trim().is_empty(), reaches, "{allowed:?}: {seen:?}");
+        assert_eq!(workspace.isolation()["lines"]["net"]["enforced"], serde_json::json!(!reaches));
+        let evidence = workspace.evidence().await.expect("evidence");
+        workspace.close().await;
+        let judged = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.workbench).await.expect("judged");
+        assert_eq!(score(&judged), 1.0, "the tests have none: {judged:?}");
+    }
 }

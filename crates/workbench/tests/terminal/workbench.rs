@@ -27,8 +27,8 @@ impl TestWorkbench {
         Self::with(Arc::new(local), folder)
     }
 
-    /// One whose builds have a network, with images of its own over those that are there.
-    pub(crate) fn building() -> Self {
+    /// One whose builds, or all that ask for it, have a network; with images of its own beside those that are there.
+    pub(crate) fn reaching(network: NetworkAllowance) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let local = Local::new(&folder.path().join("sandbox")).expect("a back end");
         let own = folder.path().join("own-images");
@@ -41,7 +41,7 @@ impl TestWorkbench {
             }
         }
         let bounds = Bounds { sandboxes_max: 16, warm_min: 0 };
-        let allowance = Allowance { network: NetworkAllowance::Build, ..Allowance::default() };
+        let allowance = Allowance { network, ..Allowance::default() };
         let profiles = shipped::profiles().expect("profiles");
         let sandboxes = Sandboxes::allowing(vec![Arc::new(local)], Images::new(own), profiles, bounds, allowance);
         let workbench = Workbench { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
