@@ -8,14 +8,14 @@ use palestra_protocol::id::EpisodeId;
 use palestra_protocol::session::SessionState;
 use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::docker::{Docker, Options};
-use palestra_sandbox::image::Images;
+use palestra_sandbox::image::{Aliases, Images};
 use palestra_sandbox::local::Local;
 use palestra_sandbox::pool::Bounds;
-use palestra_sandbox::{Backend, SandboxError, Sandboxes, shipped};
+use palestra_sandbox::{Allowance, Backend, NetworkAllowance, SandboxError, Sandboxes, shipped};
 use palestra_state::Digest;
 use palestra_workbench::work::Workbench;
 
-use crate::config::{Config, SandboxChoice};
+use crate::config::{Config, SandboxChoice, SandboxNetwork};
 use palestra_store::{Store, StoreError};
 
 /// The profile that a back end is tried with.
@@ -79,7 +79,7 @@ pub async fn sandboxes(config: &Config, node: &str) -> Result<Sandboxes, Sandbox
         }
     }
     let bounds = Bounds { sandboxes_max: config.sandboxes_max, warm_min: config.sandboxes_warm };
-    Ok(Sandboxes::new(backends, images(config), profiles, bounds))
+    Ok(Sandboxes::allowing(backends, named_images(config)?, profiles, bounds, allowance(config)))
 }
 
 /// A back end by its sort.
@@ -140,6 +140,33 @@ pub fn docker_options(config: &Config, node: &str) -> Options {
 #[must_use]
 pub fn images(config: &Config) -> Images {
     Images::new(config.images.clone().unwrap_or_else(|| config.data.join("images")))
+}
+
+/// The images of a configuration, with the operator's aliases.
+fn named_images(config: &Config) -> Result<Images, SandboxError> {
+    match &config.image_aliases {
+        None => Ok(images(config)),
+        Some(file) => {
+            let aliases = Aliases::read(file).map_err(SandboxError::Unavailable)?;
+            Ok(images(config).with_aliases(aliases))
+        }
+    }
+}
+
+/// Allowance of a configuration for tasks.
+fn allowance(config: &Config) -> Allowance {
+    let limit = |value: u64, unit: u64| Some(value.saturating_mul(unit)).filter(|value| *value > 0);
+    Allowance {
+        root_rights: config.sandbox_root_rights,
+        memory_bytes_max: limit(config.sandbox_memory_max, 1 << 20),
+        cpu_thousandths_max: limit(config.sandbox_cores_max, 1_000),
+        disk_bytes_max: limit(config.sandbox_disk_max, 1 << 20),
+        network: match config.sandbox_network {
+            SandboxNetwork::None => NetworkAllowance::None,
+            SandboxNetwork::Build => NetworkAllowance::Build,
+            SandboxNetwork::All => NetworkAllowance::All,
+        },
+    }
 }
 
 /// The engines of SQL of a configuration, for the server of `node`; each starts when it is first needed.

@@ -99,6 +99,18 @@ pub struct Config {
     pub docker_runtime: Option<String>,
     /// Folder of the images that sandboxes are made from; `data/images` where left out.
     pub images: Option<PathBuf>,
+    /// File of aliases of base images, in the form of `sandboxes/aliases.toml`; they go before the shipped ones.
+    pub image_aliases: Option<PathBuf>,
+    /// Which sandboxes reach what this machine reaches.
+    pub sandbox_network: SandboxNetwork,
+    /// True if root inside sandboxes of public task folders has rights over their files and users.
+    pub sandbox_root_rights: bool,
+    /// Most megabytes of memory that a task may ask for; those of the profile where 0.
+    pub sandbox_memory_max: u64,
+    /// Most cores that a task may ask for; those of the profile where 0.
+    pub sandbox_cores_max: u64,
+    /// Most megabytes of disk that a task may ask for; those of the profile where 0.
+    pub sandbox_disk_max: u64,
     /// Sandboxes at once, warm ones included.
     pub sandboxes_max: usize,
     /// Sandboxes of each kind in use that are kept warm.
@@ -146,6 +158,19 @@ pub enum SandboxChoice {
     None,
 }
 
+/// Sandboxes that reach what this machine reaches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxNetwork {
+    /// None.
+    #[default]
+    None,
+    /// Those in which images of tasks are built, so that packages can be installed.
+    Build,
+    /// Those of tasks that ask for a network too.
+    All,
+}
+
 impl Default for Config {
     fn default() -> Self {
         let (sessions, jobs) = (SessionSettings::default(), JobSettings::default());
@@ -179,6 +204,12 @@ impl Default for Config {
             docker_host: None,
             docker_runtime: None,
             images: None,
+            image_aliases: None,
+            sandbox_network: SandboxNetwork::None,
+            sandbox_root_rights: false,
+            sandbox_memory_max: 0,
+            sandbox_cores_max: 0,
+            sandbox_disk_max: 0,
             sandboxes_max: 1_000,
             sandboxes_warm: 2,
             sqlite_workers: 0,

@@ -85,11 +85,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<bool> {
     for round in 0..=arguments.rounds {
         tell(&format!("round {round} of {}", arguments.rounds));
         for name in &names {
-            let want = SandboxSpec {
-                backend: Some((*name).to_owned()),
-                image: arguments.image.clone(),
-                profile: "terminal".to_owned(),
-            };
+            let want = SandboxSpec::new(Some((*name).to_owned()), &arguments.image, "terminal");
             let values = one_round(&cold, &warm, &want, arguments.times).await?;
             // The first round fills caches.
             if round > 0 {
@@ -106,7 +102,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<bool> {
         }
     }
     tell(&format!("{} sandboxes at once", arguments.open));
-    let want = SandboxSpec { backend: None, image: arguments.image.clone(), profile: "terminal".to_owned() };
+    let want = SandboxSpec::new(None, &arguments.image, "terminal");
     let many = many(&cold, &want, arguments.open).await?;
     cold.close().await;
     warm.close().await;

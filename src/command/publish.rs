@@ -36,6 +36,12 @@ pub struct PublishArguments {
     /// The instructions of the acting side.
     #[arg(long)]
     pub description: Option<String>,
+    /// Leaves out tasks that are refused, and publishes the others; each that is left out is named with the reason.
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Lets task folders without a solution be trained on, though nothing proves that they can be solved.
+    #[arg(long)]
+    pub trust_unproven: bool,
     /// Ends with one line of JSON instead of text.
     #[arg(long)]
     pub json: bool,
@@ -88,6 +94,8 @@ impl Upload {
                 verifier: verifier.clone(),
                 system: system.clone(),
                 description: description.clone(),
+                keep_going: arguments.keep_going,
+                trust_unproven: arguments.trust_unproven,
             };
             if file.is_dir() {
                 return Ok(Self::Work(submission, "application/x-tar", packed(file)?));
@@ -102,6 +110,7 @@ impl Upload {
                 verifier: verifier.clone(),
                 system: system.clone(),
                 description: description.clone(),
+                ..Submission::default()
             };
             return Ok(Self::Dataset(submission, read(file).await?));
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Command, FromArgMatches};
 use palestra_client::Client;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::failure::Failure;
 use super::serve::serve;
 use crate::app::App;
-use crate::config::{Config, Secret};
+use crate::config::{Config, ConfigArguments, Secret};
 
 /// Bytes of the credential that an in-process server is given.
 const KEY_BYTES: usize = 16;
@@ -91,13 +91,34 @@ async fn start(data: Option<PathBuf>, images: Option<PathBuf>, keep: Keep) -> Re
     let key = hex::encode(random);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
-    let config = Config { data, images, admin_key: Some(Secret::from(key.clone())), ..default };
+    let config = Config { data, images, admin_key: Some(Secret::from(key.clone())), ..with_sandboxes(default)? };
     let app = App::open(config)
         .await
         .map_err(|error| Failure::Other(format!("{error}; name a running server with --url")))?;
     let tracker = TaskTracker::new();
     tracker.spawn(serve(app.clone(), listener));
     Ok(Target { client: Client::new(&url, Some(&key))?, url, inside: Some(Inside { app, tracker, folder }) })
+}
+
+/// A configuration with what variables and the settings file say about sandboxes.
+fn with_sandboxes(config: Config) -> Result<Config, Failure> {
+    let command = ConfigArguments::augment_args(Command::new("palestra"));
+    let matches = command.get_matches_from(["palestra"]);
+    let arguments = ConfigArguments::from_arg_matches(&matches).map_err(|error| Failure::Other(error.to_string()))?;
+    let said = Config::load(&arguments).map_err(|error| Failure::Other(error.to_string()))?;
+    Ok(Config {
+        docker_host: said.docker_host,
+        docker_runtime: said.docker_runtime,
+        image_aliases: said.image_aliases,
+        publish_timeout_ms: said.publish_timeout_ms,
+        sandbox: said.sandbox,
+        sandbox_network: said.sandbox_network,
+        sandbox_root_rights: said.sandbox_root_rights,
+        sandbox_memory_max: said.sandbox_memory_max,
+        sandbox_cores_max: said.sandbox_cores_max,
+        sandbox_disk_max: said.sandbox_disk_max,
+        ..config
+    })
 }
 
 impl Target {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{LogFormat, SandboxChoice, Secret};
+use super::{LogFormat, SandboxChoice, SandboxNetwork, Secret};
 use palestra_jobs::ArtifactStorage;
 
 /// The flags of [`Config`], each of which is also an environment variable.
@@ -131,6 +131,30 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_IMAGES", value_name = "FOLDER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     images: Option<PathBuf>,
+    /// File of aliases of base images, as sandboxes/aliases.toml; they go before the shipped ones.
+    #[arg(long, env = "PALESTRA_IMAGE_ALIASES", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_aliases: Option<PathBuf>,
+    /// Which sandboxes reach what this machine reaches [default: none].
+    #[arg(long, env = "PALESTRA_SANDBOX_NETWORK")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox_network: Option<SandboxNetwork>,
+    /// Gives root inside sandboxes of public task folders rights over their files and users, as containers do [default: false].
+    #[arg(long, env = "PALESTRA_SANDBOX_ROOT_RIGHTS", num_args = 0..=1, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox_root_rights: Option<bool>,
+    /// Most megabytes of memory that a task may ask for; 0 leaves the profile's [default: 0].
+    #[arg(long, env = "PALESTRA_SANDBOX_MEMORY_MAX", value_name = "MB")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox_memory_max: Option<u64>,
+    /// Most cores that a task may ask for; 0 leaves the profile's [default: 0].
+    #[arg(long, env = "PALESTRA_SANDBOX_CORES_MAX", value_name = "CORES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox_cores_max: Option<u64>,
+    /// Most megabytes of disk that a task may ask for; 0 leaves the profile's [default: 0].
+    #[arg(long, env = "PALESTRA_SANDBOX_DISK_MAX", value_name = "MB")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox_disk_max: Option<u64>,
     /// Sandboxes at once, warm ones included [default: 1000].
     #[arg(long, env = "PALESTRA_SANDBOXES_MAX")]
     #[serde(skip_serializing_if = "Option::is_none")]

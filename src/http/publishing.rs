@@ -61,6 +61,10 @@ pub(super) struct Heading {
     description: Option<String>,
     /// Words to filter by, separated by commas.
     tags: Option<String>,
+    /// Work of sandboxes: tasks that are refused are left out, with a note each, rather than refusing all.
+    keep_going: Option<bool>,
+    /// Work of sandboxes: tasks without a solution can be trained on, though nothing proves that they can be solved.
+    trust_unproven: Option<bool>,
 }
 
 impl Heading {
@@ -116,6 +120,8 @@ async fn work_of(heading: Heading, upload: Document) -> Result<Submission, Failu
             return Err(Failure::new(Code::UnsupportedMediaType, detail));
         }
     };
+    let keep_going = heading.keep_going.unwrap_or(false);
+    let trust_unproven = heading.trust_unproven.unwrap_or(false);
     let DatasetSubmission { name, description, tags, .. } = heading.into_submission();
     let submission = DatasetSubmission {
         name: name.clone(),
@@ -125,7 +131,7 @@ async fn work_of(heading: Heading, upload: Document) -> Result<Submission, Failu
     };
     check(&submission)?;
     let (name, description) = (name.unwrap_or_default(), description.unwrap_or_default());
-    Ok(Submission::Work(work::Submission { name, description, tags, upload }))
+    Ok(Submission::Work(work::Submission { name, description, tags, upload, keep_going, trust_unproven }))
 }
 
 /// Databases name themselves in the heading; everything else about them is in their files.

@@ -243,3 +243,65 @@ async fn a_judge_waits_for_room_and_a_session_is_told_to_come_back() {
     assert_eq!(verdict["status"], json!("scored"), "{verdict}");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn tasks_that_are_refused_are_left_out_by_name_where_that_is_asked_for() {
+    if std::env::var_os("PALESTRA_IMAGES").is_none() {
+        palestra_test_support::not_tried("images (PALESTRA_IMAGES)");
+        return;
+    }
+    let images = std::env::var_os("PALESTRA_IMAGES").map(Into::into);
+    let server = TestServer::start_with(|config| {
+        config.sandbox = SandboxChoice::Local;
+        config.images = images;
+    })
+    .await;
+    let mut archive = tar::Builder::new(Vec::new());
+    let test = "#!/bin/bash\n[ -e /app/done ]; echo $((1 - $?)) > /logs/verifier/reward.txt\n";
+    for (name, toml, solution) in [
+        ("good", "[environment]\nallow_internet = true\n", "touch /app/done"),
+        ("lying", "", "true"),
+        ("greedy", "[environment]\ngpus = 1\n", "touch /app/done"),
+    ] {
+        for (path, text) in [
+            ("task.toml", toml),
+            ("instruction.md", "Make a file."),
+            ("environment/Dockerfile", "FROM ubuntu:24.04\nWORKDIR /app\n"),
+            ("tests/test.sh", test),
+            ("solution/solve.sh", solution),
+        ] {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(text.len() as u64);
+            header.set_mode(0o644);
+            archive.append_data(&mut header, format!("{name}/{path}"), text.as_bytes()).expect("appended");
+        }
+    }
+    let archive = archive.into_inner().expect("an archive");
+    let publish = |query: &'static str| {
+        let url = format!("{}/v1/environments?name=terminal/mixed{query}", server.url());
+        let request = server.http.post(url).bearer_auth(ADMIN_KEY).header("content-type", "application/x-tar");
+        let request = request.body(archive.clone());
+        async move {
+            let answer = request.send().await.expect("an answer");
+            (answer.status().as_u16(), answer.json::<Value>().await.expect("JSON"))
+        }
+    };
+    let (status, problem) = publish("").await;
+    assert_eq!(
+        (status, &problem["errors"][0]["file"]),
+        (422, &json!("greedy/task.toml: environment.gpus")),
+        "{problem}"
+    );
+    let (status, published) = publish("&keep_going=true").await;
+    assert_eq!(status, 201, "{published}");
+    assert_eq!(published["environment"]["splits"], json!({"train": 1}), "{published}");
+    let notes: Vec<&str> = published["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
+    for words in [
+        "left out: greedy/task.toml: environment.gpus: 1: sandboxes have none, leave it out",
+        "left out: lying: the solution scores 0",
+        "good/task.toml: environment.allow_internet asks for a network",
+    ] {
+        assert!(notes.iter().any(|note| note.starts_with(words)), "{words}: {notes:#?}");
+    }
+    server.stop().await;
+}

@@ -1,5 +1,6 @@
 //! Publication: checks and proofs before a definition is stored.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::join_all;
@@ -45,7 +46,7 @@ impl Catalog {
             let detail = format!("{} is a built-in environment: choose another name", parsed.name);
             return Err(CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]));
         }
-        self.admit(&parsed).await?;
+        let parsed = self.admit(parsed).await?;
         let definition = DefinitionRow {
             tenant: tenant.to_owned(),
             name: parsed.name,
@@ -60,22 +61,33 @@ impl Catalog {
     }
 
     /// Proves by execution that rows of work can be solved and verified.
-    async fn admit(&self, parsed: &Parsed) -> Result<(), CatalogError> {
-        let Some(work) = work::family(&parsed.name) else { return Ok(()) };
+    async fn admit(&self, parsed: Parsed) -> Result<Parsed, CatalogError> {
+        let Some(work) = work::family(&parsed.name) else { return Ok(parsed) };
         let _permit = self.0.checking.acquire().await;
         let rows = parsed.rows.iter().flat_map(|(split, rows)| rows.iter().enumerate().map(move |row| (split, row)));
         let rows: Vec<(&String, (usize, &Value))> = rows.collect();
+        let mut refused = BTreeMap::new();
         let mut faults = Vec::new();
         for part in rows.chunks(ADMITTED_AT_ONCE_MAX) {
             let admitted = join_all(part.iter().map(|(_, (_, row))| work.admit(row, &self.0.backends.desk))).await;
-            for ((split, (index, _)), refused) in part.iter().zip(admitted) {
-                let Err(detail) = refused else { continue };
-                faults.push(Fault { field: Some(format!("{split}-{index}")), detail, ..Fault::default() });
+            for ((split, (index, row)), why) in part.iter().zip(admitted) {
+                let Err(detail) = why else { continue };
+                let task = work.describe(row).map(|brief| brief.template).unwrap_or_default();
+                let field = Some(format!("{split}-{index}"));
+                faults.push(Fault { field, detail: format!("{task}: {detail}"), ..Fault::default() });
+                refused.insert(((*split).clone(), *index), detail);
             }
-            if faults.len() >= FAULTS_MAX {
+            if faults.len() >= FAULTS_MAX && !parsed.keep_going {
                 break;
             }
         }
-        if faults.is_empty() { Ok(()) } else { Err(CatalogError::Faults(faults)) }
+        if faults.is_empty() {
+            return Ok(parsed);
+        }
+        if !parsed.keep_going || refused.len() == rows.len() {
+            return Err(CatalogError::Faults(faults));
+        }
+        work::leave_out(parsed, &refused)
+            .map_err(|detail| CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]))
     }
 }

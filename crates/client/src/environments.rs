@@ -60,6 +60,12 @@ pub struct Submission {
     /// The instructions of the acting side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Work of sandboxes: tasks that are refused are left out, rather than refusing all.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keep_going: bool,
+    /// Work of sandboxes: tasks without a solution can be trained on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trust_unproven: bool,
 }
 
 /// `family/name` or `family/name@version`, in the two parts of its address.

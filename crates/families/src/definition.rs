@@ -31,6 +31,10 @@ pub struct Parsed {
     pub digest: String,
     /// Notes for the publisher.
     pub notes: Vec<String>,
+    /// Those of them about tasks that were left out.
+    pub left_out: Vec<String>,
+    /// True if tasks that are refused are left out, rather than refusing all.
+    pub keep_going: bool,
 }
 
 impl Parsed {

@@ -39,10 +39,19 @@ impl Submission {
                 let parsed = dataset::parse(&submission, &body)?;
                 let splits = parsed.splits();
                 let dataset::Parsed { name, definition, rows, digest } = parsed;
-                Parsed { name, definition, splits, rows, digest, notes: Vec::new() }
+                Parsed {
+                    name,
+                    definition,
+                    splits,
+                    rows,
+                    digest,
+                    notes: Vec::new(),
+                    left_out: Vec::new(),
+                    keep_going: false,
+                }
             }
             Self::App(files) => app::parse(&files)?,
-            Self::Work(submission) => work::parse(&submission)?,
+            Self::Work(submission) => work::parse(&submission, &backends.desk.sandboxes)?,
             Self::Sql(submission) => sql::parse(submission, &backends.databases, left)?,
         };
         let faults = parsed.misnamed();

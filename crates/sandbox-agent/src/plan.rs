@@ -19,6 +19,8 @@ pub struct Plan {
     pub ids: Ids,
     /// Paths of the host that are shown read-only at the same place.
     pub read_only: Vec<String>,
+    /// True if programs see the network of this machine, with its resolver and certificates.
+    pub network: bool,
     /// Size of `/dev/shm`.
     pub shared_memory_bytes: u64,
     /// Most processes of each user, where no control group bounds them.

@@ -112,6 +112,11 @@ fn build(staging: &Staging) -> Result<Layers, String> {
     takes_attributes(&upper)?;
     // The engine's masks over /proc go with it.
     mount(Some("/proc"), &root.join("proc"), none, MsFlags::MS_BIND | MsFlags::MS_REC, none).map_err(words("/proc"))?;
+    if staging.network {
+        let resolver = Path::new("/etc/resolv.conf");
+        mount(Some(resolver), &root.join("etc/resolv.conf"), none, MsFlags::MS_BIND, none)
+            .map_err(words("the resolver"))?;
+    }
     devices(&root.join("dev"), staging.shared_bytes)?;
     chdir(&root).map_err(words("the new root"))?;
     pivot_root(".", ".").map_err(words("the new root"))?;

@@ -18,6 +18,8 @@ pub struct Staging {
     pub disk_bytes: u64,
     /// Files that may differ from the image.
     pub disk_inodes: u64,
+    /// True if programs see the network of the container, with its resolver.
+    pub network: bool,
     /// Bytes of shared memory.
     pub shared_bytes: u64,
     /// Milliseconds until the server must have sent its setup. An engine that is killed while it starts a container forgets it, and

@@ -5,6 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Where the machine's certificates of authorities are seen in a sandbox with a network.
+pub const CERTIFICATES_INSIDE: &str = "/.palestra/certificates.crt";
+
 /// Bytes before the body.
 pub const HEADER_BYTES: usize = 9;
 /// Longest body.
@@ -245,6 +248,9 @@ pub struct Setup {
     pub folders: Vec<String>,
     /// Owner of them.
     pub user: User,
+    /// True if commands of user 0 keep rights over the files and users of the sandbox, as set-ups of packages need them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub owns_files: bool,
 }
 
 /// A command.
@@ -256,7 +262,7 @@ pub struct Exec {
     pub folder: String,
     /// Its whole environment.
     pub env: Vec<(String, String)>,
-    /// User that it runs as. It has no capability in any case.
+    /// User that it runs as. It has no capability, but for user 0 where [`Setup::owns_files`].
     pub user: User,
     /// Killed with its process group after that long.
     pub wall_ms: Option<u64>,

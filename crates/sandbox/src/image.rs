@@ -4,20 +4,23 @@ mod alias;
 mod build;
 mod build_folder;
 mod definition;
+mod derive;
 mod finish;
 pub(crate) mod host;
 mod tree;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::SandboxError;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 pub use alias::{Alias, Aliases};
 pub use build::{BuildError, Contents, build, store};
 pub use definition::{Definition, Packages};
+pub use derive::derive;
 pub(crate) use tree::pack;
 
 /// The folder of the unpacked root file systems, by digest. No image can have this name.
@@ -43,13 +46,59 @@ pub struct Image {
 #[derive(Debug, Clone)]
 pub struct Images {
     folder: PathBuf,
+    /// The operator's, which go before the shipped ones.
+    aliases: Arc<Aliases>,
+    /// Names of packages by digest, read once.
+    packages: Arc<Mutex<HashMap<String, Arc<BTreeSet<String>>>>>,
 }
 
 impl Images {
     /// The images in `folder`.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), aliases: Arc::default(), packages: Arc::default() }
+    }
+
+    /// The same with the operator's aliases of base images.
+    #[must_use]
+    pub fn with_aliases(self, aliases: Aliases) -> Self {
+        Self { aliases: Arc::new(aliases), ..self }
+    }
+
+    /// The image that is used where somebody else's task names a base image: by the operator's aliases, as the name of an image that is
+    /// here, or by the shipped aliases.
+    ///
+    /// # Errors
+    /// In words, when none is.
+    pub fn stand_in(&self, base: &str) -> Result<String, String> {
+        if let Some(alias) = self.aliases.find(base) {
+            return Ok(alias.image.clone());
+        }
+        let own = base.strip_suffix(":latest").unwrap_or(base);
+        if is_name(own) && own != host::NAME && self.resolve(own).is_ok() {
+            return Ok(own.to_owned());
+        }
+        let shipped = Aliases::shipped()?;
+        let alias = shipped.find(base).ok_or_else(|| {
+            format!(
+                "no image here stands in for {base:?}: name one in the file of --image-aliases, or build one by that name \
+                 (sandboxes/aliases.toml lists what is shipped)"
+            )
+        })?;
+        Ok(alias.image.clone())
+    }
+
+    /// The names of the Debian packages of an image, with what they stand for; `None` where the image is not here or has no list.
+    #[must_use]
+    pub fn packages(&self, name: &str) -> Option<Arc<BTreeSet<String>>> {
+        let image = self.resolve(name).ok()?;
+        if let Some(known) = self.packages.lock().get(&image.digest) {
+            return Some(Arc::clone(known));
+        }
+        let list = std::fs::read_to_string(image.root.as_ref()?.join("var/lib/dpkg/status")).ok()?;
+        let names = Arc::new(installed(&list));
+        self.packages.lock().insert(image.digest.clone(), Arc::clone(&names));
+        Some(names)
     }
 
     /// Where they are.
@@ -131,8 +180,24 @@ impl Images {
     }
 }
 
+/// The names of packages in a list of dpkg, with those that they provide.
+fn installed(list: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for record in list.split("\n\n").filter(|record| record.contains("\nStatus: install ok installed")) {
+        for line in record.lines() {
+            if let Some(name) = line.strip_prefix("Package: ") {
+                names.insert(name.to_owned());
+            } else if let Some(provided) = line.strip_prefix("Provides: ") {
+                names.extend(provided.split(", ").filter_map(|name| name.split_whitespace().next()).map(str::to_owned));
+            }
+        }
+    }
+    names
+}
+
 /// True if a text can name an image: letters, digits, `-` and `_`.
-fn is_name(name: &str) -> bool {
+#[must_use]
+pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 

@@ -1,6 +1,7 @@
 //! Sandboxes: places where untrusted programs run. A [`Backend`] starts them, an agent of ours inside carries out what is asked
 //! for, and everything that comes back is treated as hostile. Nothing here knows environments, HTTP or the store.
 
+pub mod allowance;
 pub mod backend;
 pub mod blob;
 mod cgroup;
@@ -22,6 +23,7 @@ pub mod sandbox;
 pub mod seccomp;
 pub mod shipped;
 
+pub use allowance::{Allowance, Demand, NetworkAllowance};
 pub use backend::{Backend, Start};
 pub use command::{Command, Output};
 pub use docker::Docker;

@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::allowance::{Allowance, Demand};
 use crate::backend::{Backend, Start};
 use crate::error::SandboxError;
 use crate::image::Images;
@@ -42,6 +43,16 @@ pub struct SandboxSpec {
     pub image: String,
     /// The profile's name.
     pub profile: String,
+    /// Demand beyond the profile.
+    pub demand: Demand,
+}
+
+impl SandboxSpec {
+    /// An image under a profile, with nothing beyond it.
+    #[must_use]
+    pub fn new(backend: Option<String>, image: impl Into<String>, profile: impl Into<String>) -> Self {
+        Self { backend, image: image.into(), profile: profile.into(), demand: Demand::default() }
+    }
 }
 
 /// Bounds on the number of sandboxes.
@@ -62,6 +73,7 @@ struct Inner {
     images: Images,
     profiles: BTreeMap<String, Arc<Profile>>,
     bounds: Bounds,
+    allowance: Allowance,
     room: Arc<Semaphore>,
     starts: Semaphore,
     kinds: DashMap<SandboxSpec, Arc<WarmSandboxes>>,
@@ -87,10 +99,23 @@ impl Sandboxes {
         profiles: BTreeMap<String, Arc<Profile>>,
         bounds: Bounds,
     ) -> Self {
+        Self::allowing(backends, images, profiles, bounds, Allowance::default())
+    }
+
+    /// The same where the operator allows tasks more than their profiles.
+    #[must_use]
+    pub fn allowing(
+        backends: Vec<Arc<dyn Backend>>,
+        images: Images,
+        profiles: BTreeMap<String, Arc<Profile>>,
+        bounds: Bounds,
+        allowance: Allowance,
+    ) -> Self {
         Self(Arc::new(Inner {
+            profiles: profiles.into_iter().map(|(name, profile)| (name, allowance.adapted(profile))).collect(),
+            allowance,
             backends,
             images,
-            profiles,
             bounds,
             room: Arc::new(Semaphore::new(bounds.sandboxes_max.min(Semaphore::MAX_PERMITS))),
             starts: Semaphore::new(STARTS_AT_ONCE_MAX),
@@ -162,6 +187,12 @@ impl Sandboxes {
     #[must_use]
     pub fn images(&self) -> &Images {
         &self.0.images
+    }
+
+    /// Allowance of the operator.
+    #[must_use]
+    pub fn allowance(&self) -> &Allowance {
+        &self.0.allowance
     }
 
     /// A profile.
@@ -279,7 +310,11 @@ impl Sandboxes {
 
     async fn start(&self, want: &SandboxSpec, disk: Option<String>) -> Result<Sandbox, SandboxError> {
         let backend = self.backend(want.backend.as_deref())?;
-        let profile = Arc::clone(self.profile(&want.profile)?);
+        let mut profile = Arc::clone(self.profile(&want.profile)?);
+        if !want.demand.is_empty() {
+            let adapted = self.0.allowance.profile(&profile, &want.demand);
+            profile = Arc::new(adapted.map_err(SandboxError::Unavailable)?);
+        }
         let image = self.0.images.resolve(&want.image)?;
         let permit = match self.permit(want).await {
             Err(SandboxError::Exhausted { .. }) if profile.wait_ms.value > 0 => self.patient(&profile).await?,

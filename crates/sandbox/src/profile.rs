@@ -49,6 +49,9 @@ pub struct Profile {
     pub folders: Line<Vec<String>>,
     /// Environment of every command.
     pub env: Line<Vec<(String, String)>>,
+    /// True if user 0 has rights over the files and users of the sandbox, as set-ups of packages need them; no rights where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owns_files: Option<Line<bool>>,
 }
 
 /// A line of a profile.
@@ -67,6 +70,8 @@ pub struct Line<T> {
 pub enum Network {
     /// Nowhere but inside the sandbox: a network namespace with a loopback device alone.
     None,
+    /// All that the machine of the back end reaches.
+    Host,
 }
 
 impl Profile {

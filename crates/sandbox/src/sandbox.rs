@@ -68,12 +68,14 @@ impl Sandbox {
         profile: Arc<Profile>,
         seccomp: Vec<u64>,
     ) -> Result<Self, (SandboxError, Box<dyn SandboxHandle>)> {
+        let owns_files = profile.owns_files.as_ref().is_some_and(|line| line.value);
         let setup = Request::Setup(Setup {
             seccomp,
             rlimits: profile.rlimits(),
             output_bytes_max: profile.output_bytes.value,
             folders: profile.folders.value.clone(),
             user: profile.user.value,
+            owns_files,
         });
         let ready = async {
             let stream = link.request(&setup, None).await?;
@@ -97,7 +99,11 @@ impl Sandbox {
                 } else {
                     isolation.lacking("uid", "no range of user ids: seccomp alone keeps commands from the agent");
                 }
-                isolation.enforced("capabilities", "none");
+                if owns_files {
+                    isolation.lacking("capabilities", "those over files and users of the sandbox");
+                } else {
+                    isolation.enforced("capabilities", "none");
+                }
                 isolation.enforced("no_new_privileges", "prctl");
             }
             Err(error) => return Err((error, handle)),

@@ -14,6 +14,16 @@ const LOAD_WORD: u16 = 0x20;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;
 const RETURN_ENOSYS: u32 = 0x0005_0000 | 38;
+const RETURN_EAFNOSUPPORT: u32 = 0x0005_0000 | 97;
+/// Numbers of `socket`.
+const SOCKET: u32 = 198;
+const SOCKET_X86_64: u32 = 41;
+/// Where the lower halves of a call's arguments lie.
+const FIRST_ARGUMENT: u32 = 16;
+const THIRD_ARGUMENT: u32 = 32;
+/// Arguments of a socket to the kernel's audit.
+const NETLINK: u32 = 16;
+const NETLINK_AUDIT: u32 = 9;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -113,12 +123,25 @@ fn compile(list: &str, architecture: &str, other_uid: bool) -> Result<Vec<u64>, 
         json!({"calls": {"mismatch_action": {"errno": 1}, "match_action": "allow", "filter": rules}}).to_string();
     let mut compiled = seccompiler::compile_from_json(filter.as_bytes(), target).map_err(|error| error.to_string())?;
     let program = compiled.remove("calls").unwrap_or_default();
-    Ok(with_clone3_absent(&program))
+    let socket = if architecture == "x86_64" { SOCKET_X86_64 } else { SOCKET };
+    Ok(with_absent_calls(&program, socket))
 }
 
-/// The number of the call is looked at before the filter proper, which has one answer only for what it refuses.
-fn with_clone3_absent(program: &BpfProgram) -> Vec<u64> {
-    let first = [(LOAD_WORD, 0, 0, 0), (JUMP_IF_EQUAL, 0, 1, CLONE3), (RETURN, 0, 0, RETURN_ENOSYS)];
+/// The filter behind some calls that are answered as if the kernel lacked them, since it has one answer only for what it refuses: some
+/// programs go on where the kernel lacks something, and give up where it is forbidden.
+fn with_absent_calls(program: &BpfProgram, socket: u32) -> Vec<u64> {
+    let first = [
+        (LOAD_WORD, 0, 0, 0),
+        (JUMP_IF_EQUAL, 0, 1, CLONE3),
+        (RETURN, 0, 0, RETURN_ENOSYS),
+        // Tools that add users want to say so to the kernel's audit, where there is one.
+        (JUMP_IF_EQUAL, 0, 5, socket),
+        (LOAD_WORD, 0, 0, FIRST_ARGUMENT),
+        (JUMP_IF_EQUAL, 0, 3, NETLINK),
+        (LOAD_WORD, 0, 0, THIRD_ARGUMENT),
+        (JUMP_IF_EQUAL, 0, 1, NETLINK_AUDIT),
+        (RETURN, 0, 0, RETURN_EAFNOSUPPORT),
+    ];
     let rest = program.iter().map(|line| (line.code, line.jt, line.jf, line.k));
     let word = |(code, jt, jf, k): (u16, u8, u8, u32)| {
         u64::from(code) << 48 | u64::from(jt) << 40 | u64::from(jf) << 32 | u64::from(k)
@@ -230,6 +253,7 @@ mod tests {
             ("the console's selection", 16, [0, 0x541c, 0], EPERM),
             ("routes by netlink", 41, [16, 3, 0], ALLOW),
             ("filters by netlink", 41, [16, 3, 12], EPERM),
+            ("audit by netlink, as if the kernel had none", 41, [16, 3, 9], RETURN_EAFNOSUPPORT),
             ("TCP", 41, [2, 1, 6], ALLOW),
             ("asking for the personality", 135, [0xffff_ffff, 0, 0], ALLOW),
             ("memory that is all executable", 135, [0x0040_0000, 0, 0], EPERM),

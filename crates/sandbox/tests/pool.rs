@@ -149,7 +149,7 @@ fn world(sandboxes_max: usize, warm_min: usize) -> World {
 }
 
 fn want(image: &str) -> SandboxSpec {
-    SandboxSpec { backend: None, image: image.to_owned(), profile: "plain".to_owned() }
+    SandboxSpec::new(None, image, "plain")
 }
 
 /// Waits until something holds that a task brings about.

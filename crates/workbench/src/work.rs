@@ -31,6 +31,22 @@ pub trait Work: Send + Sync + 'static {
     /// Every fault that was found.
     fn rows(&self, upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>>;
 
+    /// Reads a publication as [`Work::rows`] does, for a server with these sandboxes, and goes on after faults.
+    fn read(&self, upload: &Upload, _sandboxes: &Sandboxes) -> Reading {
+        match self.rows(upload) {
+            Ok(rows) => Reading { rows, faults: Vec::new() },
+            Err(faults) => Reading { rows: Vec::new(), faults },
+        }
+    }
+
+    /// Notes on a row for whoever publishes it, once it is proven.
+    fn notes(&self, _row: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Marks a row as trainable though nothing proves that it can be solved.
+    fn trust(&self, _row: &mut Value) {}
+
     /// Proves by execution that a row can be played and judged, before it is published.
     ///
     /// # Errors
@@ -83,6 +99,15 @@ pub trait Work: Send + Sync + 'static {
 
     /// A random well-formed call; `choice` is any number.
     fn random_call(&self, choice: u64) -> Call;
+}
+
+/// A publication as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Rows without faults, each with its split.
+    pub rows: Vec<(String, Value)>,
+    /// Faults of the others.
+    pub faults: Vec<Fault>,
 }
 
 /// A publication.

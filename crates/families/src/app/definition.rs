@@ -62,6 +62,8 @@ pub fn parse(files: &Files) -> Result<Parsed, Vec<Fault>> {
         rows: Vec::new(),
         digest,
         notes: Vec::new(),
+        left_out: Vec::new(),
+        keep_going: false,
     })
 }
 

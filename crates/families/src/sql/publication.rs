@@ -209,7 +209,7 @@ fn stored(
     let definition =
         serde_json::to_value(&stored).map_err(|error| vec![SqlFault::new("definition", error.to_string())])?;
     let digest = Digest::of_json(&json!([name, definition, rows])).to_string();
-    Ok(Parsed { name, definition, splits, rows, digest, notes: Vec::new() })
+    Ok(Parsed { name, definition, splits, rows, digest, notes: Vec::new(), left_out: Vec::new(), keep_going: false })
 }
 
 /// The kind that a stored publication makes.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
-use palestra_workbench::work::{Upload, Workbench};
+use palestra_sandbox::Sandboxes;
+use palestra_workbench::work::{Reading, Upload, Work, Workbench};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -29,6 +30,10 @@ pub struct Submission {
     pub tags: Vec<String>,
     /// The rows, as they were sent.
     pub upload: Upload,
+    /// True if tasks with faults are left out of it, rather than refusing all.
+    pub keep_going: bool,
+    /// True if tasks that nothing proves can be trained on.
+    pub trust_unproven: bool,
 }
 
 /// The part that is stored beside the rows.
@@ -42,11 +47,11 @@ struct Stored {
     judged_by: String,
 }
 
-/// Reads a publication. Its rows are not proven yet.
+/// Reads a publication, as it is played in `sandboxes`. Its rows are not proven yet.
 ///
 /// # Errors
 /// With every fault.
-pub fn parse(submission: &Submission) -> Result<Parsed, Vec<Fault>> {
+pub fn parse(submission: &Submission, sandboxes: &Sandboxes) -> Result<Parsed, Vec<Fault>> {
     let told =
         |field: Option<&str>, detail: String| Fault { field: field.map(str::to_owned), detail, ..Fault::default() };
     let name = &submission.name;
@@ -56,14 +61,15 @@ pub fn parse(submission: &Submission) -> Result<Parsed, Vec<Fault>> {
             format!("{name:?} is of no family of work: begin the name by terminal/, code/ or repository/"),
         )]
     })?;
-    let rows = work.rows(&submission.upload).map_err(|faults| {
+    let Reading { mut rows, faults } = work.read(&submission.upload, sandboxes);
+    if !faults.is_empty() && !(submission.keep_going && !rows.is_empty()) {
         let fault = |fault: palestra_workbench::work::Fault| Fault {
             file: Some(fault.place),
             detail: fault.detail,
             ..Fault::default()
         };
-        faults.into_iter().take(FAULTS_TOLD_MAX).map(fault).collect::<Vec<_>>()
-    })?;
+        return Err(faults.into_iter().take(FAULTS_TOLD_MAX).map(fault).collect());
+    }
     if rows.is_empty() || rows.len() > ROWS_MAX {
         return Err(vec![told(None, format!("a publication must have 1 to {ROWS_MAX} tasks, not {}", rows.len()))]);
     }
@@ -76,24 +82,81 @@ pub fn parse(submission: &Submission) -> Result<Parsed, Vec<Fault>> {
     if !misnamed.is_empty() {
         return Err(misnamed);
     }
+    if submission.trust_unproven {
+        rows.iter_mut().for_each(|(_, row)| work.trust(row));
+    }
+    let left_out = faults.iter().map(|fault| format!("left out: {}: {}", fault.place, fault.detail)).collect();
+    let heading = (submission.description.clone(), submission.tags.clone());
+    let mut parsed = assemble(&*work, name, heading, rows, left_out).map_err(|why| vec![told(None, why)])?;
+    parsed.keep_going = submission.keep_going;
+    Ok(parsed)
+}
+
+/// A publication without the rows that were refused, each by split and index with the reason.
+///
+/// # Errors
+/// In words, when nothing is left or it does not have the stored form.
+pub fn leave_out(parsed: Parsed, refused: &BTreeMap<(String, usize), String>) -> Result<Parsed, String> {
+    let work = family(&parsed.name).ok_or_else(|| {
+        format!("{} is of no family of work: begin its name by terminal/, code/ or repository/", parsed.name)
+    })?;
+    let stored: Stored = serde_json::from_value(parsed.definition).map_err(|error| error.to_string())?;
+    let mut notes = parsed.left_out;
+    let mut rows = Vec::new();
+    for (split, of_split) in parsed.rows {
+        for (index, row) in of_split.into_iter().enumerate() {
+            match refused.get(&(split.clone(), index)) {
+                None => rows.push((split.clone(), row)),
+                Some(why) => {
+                    let name = work.describe(&row).map(|brief| brief.template).unwrap_or_default();
+                    notes.push(format!("left out: {name}: {why}"));
+                }
+            }
+        }
+    }
+    assemble(&*work, &parsed.name, (stored.description, stored.tags), rows, notes)
+}
+
+fn assemble(
+    work: &dyn Work,
+    name: &str,
+    (description, tags): (String, Vec<String>),
+    rows: Vec<(String, Value)>,
+    left_out: Vec<String>,
+) -> Result<Parsed, String> {
     let mut by_split: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (split, row) in rows {
         by_split.entry(split).or_default().push(row);
     }
-    let judged_by = judged_by(&*work, by_split.values().flatten());
+    let judged_by = judged_by(work, by_split.values().flatten());
     let kind = name.split('/').next().unwrap_or_default().to_owned();
-    let stored = Stored { kind, description: submission.description.clone(), tags: submission.tags.clone(), judged_by };
-    let definition = serde_json::to_value(&stored).map_err(|error| vec![told(None, error.to_string())])?;
+    let stored = Stored { kind, description, tags, judged_by };
+    let definition = serde_json::to_value(&stored).map_err(|error| error.to_string())?;
     let digest = Digest::of_json(&json!([name, definition, by_split])).to_string();
     let splits = by_split.iter().map(|(split, rows)| (split.clone(), rows.len() as u64)).collect();
-    Ok(Parsed {
-        name: name.clone(),
-        definition,
-        splits,
-        rows: by_split.into_iter().collect(),
-        digest,
-        notes: Vec::new(),
-    })
+    let notes = gathered(by_split.values().flatten().flat_map(|row| work.notes(row)));
+    let notes = left_out.iter().cloned().chain(notes).collect();
+    let rows = by_split.into_iter().collect();
+    Ok(Parsed { name: name.to_owned(), definition, splits, rows, digest, notes, left_out, keep_going: false })
+}
+
+/// Notes, of which those with the same words about several tasks become one.
+fn gathered(notes: impl Iterator<Item = String>) -> Vec<String> {
+    let mut order: Vec<String> = Vec::new();
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for note in notes {
+        let (place, words) = note.split_once(": ").map_or(("", note.as_str()), |(place, words)| (place, words));
+        if !places.contains_key(words) {
+            order.push(words.to_owned());
+        }
+        places.entry(words.to_owned()).or_default().push(place.to_owned());
+    }
+    let told = |words: String| match places[&words].as_slice() {
+        [place] => format!("{place}: {words}"),
+        [place, others @ ..] => format!("{place} and {} more: {words}", others.len()),
+        [] => words,
+    };
+    order.into_iter().map(told).collect()
 }
 
 /// The kind that a stored publication makes.
@@ -115,4 +178,15 @@ pub fn kind(published: &Definition<'_>, desk: &Workbench) -> Result<Arc<dyn Envi
         judged_by: &stored.judged_by,
     };
     Ok(Arc::new(WorkKind::new(work, desk.clone(), &heading, Rows::Stored)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_notes_of_several_tasks_become_one() {
+        let notes = ["a/task.toml: x", "b/task.toml: x", "b/task.toml: y"].map(str::to_owned);
+        assert_eq!(gathered(notes.into_iter()), ["a/task.toml and 1 more: x", "b/task.toml: y"]);
+    }
 }

@@ -6,15 +6,24 @@ use std::process::Command;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use palestra_sandbox_agent::plan::{Ids, Plan};
+use palestra_sandbox_agent::wire::CERTIFICATES_INSIDE;
 
 use super::mounts::Layers;
+
+/// Where names are looked up.
+const RESOLVER: &str = "/etc/resolv.conf";
+/// Certificates of authorities that this machine trusts.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Becomes bubblewrap. The agent is started through its open file, so that no folder of the host is seen inside.
 pub(super) fn become_it(plan: &Plan, layers: &Layers) -> Result<std::convert::Infallible, String> {
     let mut command = Command::new(&plan.bwrap);
     command.env_clear();
-    for namespace in ["pid", "net", "ipc", "uts", "cgroup"] {
+    for namespace in ["pid", "ipc", "uts", "cgroup"] {
         command.arg(format!("--unshare-{namespace}"));
+    }
+    if !plan.network {
+        command.arg("--unshare-net");
     }
     if let Ids::Single { uid, gid } = plan.ids
         && (uid, gid) != (0, 0)
@@ -25,6 +34,9 @@ pub(super) fn become_it(plan: &Plan, layers: &Layers) -> Result<std::convert::In
     command.arg("--bind").arg(&layers.merged).arg("/");
     for path in &plan.read_only {
         command.args(["--ro-bind", path, path]);
+    }
+    if plan.network {
+        command.args(["--ro-bind", RESOLVER, RESOLVER, "--ro-bind-try", CERTIFICATES, CERTIFICATES_INSIDE]);
     }
     command.args(["--proc", "/proc", "--dev", "/dev", "--bind"]).arg(&layers.shared).arg("/dev/shm");
     command.args(["--remount-ro", "/dev", "--"]);

@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     pub(super) environment: Vec<CString>,
     pub(super) limits: Vec<(libc::__rlimit_resource_t, u64)>,
     pub(super) user: Option<User>,
+    /// True if user 0 keeps its rights over files and users.
+    pub(super) owns_files: bool,
     pub(crate) trouble: RawFd,
     /// A filter that is loaded last.
     pub(super) filter: Vec<u64>,
@@ -127,7 +129,8 @@ fn prepare(plan: &Plan) -> Result<(), (Step, Errno)> {
             check(libc::syscall(libc::SYS_setresgid, gid, gid, gid) as libc::c_int, Step::User)?;
             check(libc::syscall(libc::SYS_setresuid, uid, uid, uid) as libc::c_int, Step::User)?;
         }
-        privilege::drop_capabilities().map_err(|errno| (Step::User, errno))?;
+        let owns_files = plan.owns_files && plan.user.is_none_or(|user| user.uid == 0);
+        privilege::drop_capabilities(owns_files).map_err(|errno| (Step::User, errno))?;
         check(libc::chdir(plan.folder.as_ptr()), Step::Folder)
     }
 }

@@ -19,9 +19,9 @@ use super::outbox::Outbox;
 use super::paths;
 use super::processes::{Ended, signal_all, signal_group};
 use super::programs::ProgramLauncher;
-use super::spawn::{self, CommandIo, Started};
+use super::spawn::{self, CommandIo, CommandUser, Started};
 use super::watcher::Watch;
-use crate::wire::{Event, Exec, Exited, Kind, Rlimits, User};
+use crate::wire::{Event, Exec, Exited, Kind, Rlimits};
 
 const READ_BYTES: usize = 64 * 1024;
 /// Of output that is not sent, so much of the end is kept.
@@ -38,7 +38,7 @@ pub(crate) struct CommandPolicy {
     pub(crate) exec: Exec,
     pub(crate) limits: Rlimits,
     /// User that it runs as; `None` where there is one user only.
-    pub(crate) user: Option<User>,
+    pub(crate) user: CommandUser,
     pub(crate) output_bytes_max: u64,
     /// Launcher of programs for it.
     pub(crate) launcher: Option<ProgramLauncher>,
@@ -122,7 +122,7 @@ impl Command {
         }
         set_nonblocking(&pair.master).map_err(exhausted)?;
         // Programs open their terminal again by its name.
-        paths::give(&pair.slave, "".as_ref(), policy.user).map_err(exhausted)?;
+        paths::give(&pair.slave, "".as_ref(), policy.user.user).map_err(exhausted)?;
         let output = pair.slave.try_clone().map_err(|error| Failure::io(&error, "opening a terminal"))?;
         let io = CommandIo { input: pair.slave, output, error: None, terminal: true };
         let channels = (Channel::new(Some(pair.master), Kind::Output, u64::MAX), Channel::new(None, Kind::Error, 0));

@@ -63,11 +63,21 @@ struct CapabilityWord {
     inheritable: u32,
 }
 
-/// Gives up all that is not needed any more. Whether commands run under other user ids than the agent.
+/// Rights of user 0 over files and users of the sandbox, which set-ups of packages need.
+const OF_FILES: u32 = 1 << CAP_CHOWN
+    | 1 << CAP_DAC_OVERRIDE
+    | 1 << CAP_FOWNER
+    | 1 << CAP_FSETID
+    | 1 << CAP_KILL
+    | 1 << CAP_SETGID
+    | 1 << CAP_SETUID;
+
+/// Gives up all that is not needed any more. Whether commands run under other user ids than the agent. With `owns_files`, commands of
+/// user 0 can have [`OF_FILES`].
 ///
 /// # Errors
 /// When something could not be given up.
-pub(crate) fn reduce(user: User) -> Result<bool, String> {
+pub(crate) fn reduce(user: User, owns_files: bool) -> Result<bool, String> {
     let fail = |what: &'static str| move |errno: Errno| format!("{what}: {}", errno.desc());
     let other_uid = [user.uid, AGENT_ID].iter().all(|id| is_mapped("uid", *id))
         && [user.gid, AGENT_ID].iter().all(|id| is_mapped("gid", *id));
@@ -76,10 +86,16 @@ pub(crate) fn reduce(user: User) -> Result<bool, String> {
     prctl::set_no_new_privs().map_err(fail("no_new_privs"))?;
     let mut held = capabilities().map_err(fail("capget"))?;
     if held[0].effective & (1 << CAP_SETPCAP) != 0 {
-        drop_bounding_set();
-        lock_securebits().map_err(fail("securebits"))?;
+        drop_bounding_set(if owns_files { OF_FILES } else { 0 });
+        if !owns_files {
+            lock_securebits().map_err(fail("securebits"))?;
+        }
     }
     if other_uid {
+        if owns_files {
+            // Where the bits are not locked, leaving user 0 would lose all.
+            prctl::set_keepcaps(true).map_err(fail("keepcaps"))?;
+        }
         setgroups(&[]).map_err(fail("setgroups"))?;
         let (uid, gid) = (Uid::from_raw(AGENT_ID), Gid::from_raw(AGENT_ID));
         setresgid(gid, gid, gid).map_err(fail("setresgid"))?;
@@ -130,9 +146,11 @@ pub(crate) fn take_up_tracing() -> Result<(), Errno> {
     set_capabilities(&held)
 }
 
-/// Gives up every capability. Only calls the kernel, so it may follow a fork.
-pub(crate) fn drop_capabilities() -> Result<(), Errno> {
-    set_capabilities(&[CapabilityWord::default(); 2])
+/// Gives up every capability but [`OF_FILES`], where those are to be kept. Only calls the kernel, so it may follow a fork.
+pub(crate) fn drop_capabilities(owns_files: bool) -> Result<(), Errno> {
+    let kept = if owns_files { OF_FILES } else { 0 };
+    let held = CapabilityWord { effective: kept, permitted: kept, inheritable: 0 };
+    set_capabilities(&[held, CapabilityWord::default()])
 }
 
 /// True if an id of this namespace stands for one of the host.
@@ -145,8 +163,8 @@ fn is_mapped(kind: &str, id: u32) -> bool {
     })
 }
 
-fn drop_bounding_set() {
-    for capability in 0..64 {
+fn drop_bounding_set(kept: u32) {
+    for capability in (0..64).filter(|capability| kept.checked_shr(*capability).unwrap_or(0) & 1 == 0) {
         // SAFETY: takes numbers only. Those that the kernel does not know are refused, which is as good.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
     }

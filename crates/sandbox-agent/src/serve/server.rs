@@ -72,6 +72,7 @@ struct AgreedSettings {
     rlimits: Rlimits,
     output_bytes_max: u64,
     other_uid: bool,
+    owns_files: bool,
     threads: JobThreads,
     upper: Option<OwnedFd>,
 }

@@ -64,12 +64,21 @@ impl Started {
     }
 }
 
-/// Starts a command as `user`, or as the agent's own where `None`. With `alone` a keeper stands between, which ends all that the
+/// User of a command, with its rights.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommandUser {
+    /// The user; the agent's own where `None`.
+    pub(crate) user: Option<User>,
+    /// True if user 0 keeps its rights over files and users.
+    pub(crate) owns_files: bool,
+}
+
+/// Starts a command as a user. With `alone` a keeper stands between, which ends all that the
 /// command leaves behind; with `watch` one that notes what it does.
 pub(crate) fn start(
     exec: &Exec,
     limits: &Rlimits,
-    user: Option<User>,
+    user: CommandUser,
     io: &CommandIo,
     watch: Option<&Watch>,
 ) -> Result<Started, Failure> {
@@ -88,7 +97,8 @@ pub(crate) fn start(
             .map(|(name, value)| text(format!("{name}={value}").as_bytes()))
             .collect::<Result<_, _>>()?,
         limits: kernel_limits(limits),
-        user,
+        user: user.user,
+        owns_files: user.owns_files,
         trouble: trouble_end.as_raw_fd(),
         filter: watch.map(|_| Watch::filter()).unwrap_or_default(),
     };

@@ -10,6 +10,7 @@ use super::engine::Container;
 use super::{Docker, labels};
 use crate::error::SandboxError;
 use crate::image::{BuildError, Contents, Image, Images, store};
+use crate::profile::Network;
 
 impl Docker {
     /// Builds the image of a container file with this engine and makes it the one of this name, for every back end. The file's
@@ -74,6 +75,7 @@ impl Docker {
             data_bytes: 0,
             cpu_thousandths: 0,
             processes: 0,
+            network: Network::None,
             runtime: None,
         };
         let from = container.name.clone();

@@ -21,6 +21,7 @@ use tokio::io::AsyncWrite;
 
 use super::attached::Attached;
 use crate::error::SandboxError;
+use crate::profile::Network;
 
 /// Longest wait for the beginning of an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -56,7 +57,7 @@ pub(super) struct Abilities {
     pub(super) default_runtime: String,
 }
 
-/// A container as sandboxes want it. All else follows: no network, no rights, nothing of the host.
+/// A container as sandboxes want it. All else follows: no rights, nothing of the host.
 #[derive(Debug, Clone)]
 pub(super) struct Container {
     pub(super) name: String,
@@ -74,6 +75,7 @@ pub(super) struct Container {
     pub(super) data_bytes: u64,
     pub(super) cpu_thousandths: u64,
     pub(super) processes: u64,
+    pub(super) network: Network,
     pub(super) runtime: Option<String>,
 }
 
@@ -411,7 +413,8 @@ fn body(container: Container) -> ContainerCreateBody {
         ipc_mode: Some("private".to_owned()),
         // Or else every frame would be kept in a file.
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
-        network_mode: Some("none".to_owned()),
+        // Left out, it is the engine's usual one.
+        network_mode: (container.network == Network::None).then(|| "none".to_owned()),
         readonly_rootfs: Some(true),
         // The program inside makes namespaces and mounts before it takes a stricter filter for itself and all that it starts.
         security_opt: strings(&["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined"]),
@@ -423,7 +426,7 @@ fn body(container: Container) -> ContainerCreateBody {
         image: Some(container.image),
         cmd: Some(container.command),
         labels: Some(container.labels),
-        network_disabled: Some(true),
+        network_disabled: Some(container.network == Network::None),
         attach_stdin: Some(true),
         attach_stdout: Some(true),
         attach_stderr: Some(true),

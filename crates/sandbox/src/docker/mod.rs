@@ -29,7 +29,7 @@ use crate::handle::SandboxHandle as _;
 use crate::ids::FIRST_ID;
 use crate::isolation::Isolation;
 use crate::link::Link;
-use crate::profile::Profile;
+use crate::profile::{Network, Profile};
 use crate::sandbox::Sandbox;
 use crate::{embedded, seccomp};
 
@@ -163,7 +163,10 @@ impl Docker {
         for line in ["pid", "ipc", "uts", "cgroup"] {
             isolation.enforced(line, "a namespace of the container");
         }
-        isolation.enforced("net", "a network namespace with a loopback device alone");
+        match profile.network.value {
+            Network::None => isolation.enforced("net", "a network namespace with a loopback device alone"),
+            Network::Host => isolation.lacking("net", "the engine's network, which the operator allows"),
+        }
         isolation.enforced("root", "the container is read-only; an overlay takes what differs from the image");
         let (memory, disk) = (profile.memory_bytes.value, profile.disk_bytes.value);
         // A kernel with control groups of version 1 has a further limit for them, which the engine's interface no longer has.
@@ -207,6 +210,7 @@ impl Docker {
             first_id: self.volumes.first_id(),
             disk_bytes: profile.disk_bytes.value,
             disk_inodes: profile.disk_inodes.value,
+            network: profile.network.value == Network::Host,
             shared_bytes: SHARED_BYTES.min(profile.memory_bytes.value),
             // The start and the setup may take that long each, then this server gives up.
             setup_ms: 2 * profile.start_ms.value,
@@ -233,6 +237,7 @@ impl Docker {
             // An engine refuses more than its machine has.
             cpu_thousandths: profile.cpu_thousandths.value.min(self.abilities.cores.saturating_mul(1_000)),
             processes: profile.processes.value.saturating_add(AGENT_PROCESSES),
+            network: profile.network.value,
             runtime: self.options.runtime.clone(),
         })
     }

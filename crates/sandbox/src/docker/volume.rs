@@ -14,6 +14,7 @@ use super::engine::{Container, Engine};
 use super::{IMAGE, WHOLE, labels};
 use crate::error::SandboxError;
 use crate::image::{Image, host, pack};
+use crate::profile::Network;
 
 /// The image of the containers: the folders that they mount over.
 pub(super) const BASE: &str = "palestra/stage:1";
@@ -109,6 +110,7 @@ impl Volumes {
             data_bytes: 0,
             cpu_thousandths: 0,
             processes: 0,
+            network: Network::None,
             runtime: None,
         };
         for _ in 0..LOOKS_MAX {

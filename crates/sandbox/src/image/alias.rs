@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 const SHIPPED: &str = include_str!("../../../../sandboxes/aliases.toml");
 
 /// A table of names. The first line that matches counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aliases {
     /// The lines.
@@ -35,6 +35,17 @@ impl Aliases {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// In words, with the file and the place.
+    pub fn read(path: &std::path::Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        text.and_then(|text| Self::parse(&text)).map_err(|error| {
+            format!("{} is no file of aliases, write one as sandboxes/aliases.toml: {error}", path.display())
+        })
+    }
+
     /// The shipped table.
     ///
     /// # Errors
@@ -43,7 +54,7 @@ impl Aliases {
         Self::parse(SHIPPED).map_err(|error| format!("sandboxes/aliases.toml cannot be read, correct it: {error}"))
     }
 
-    /// Alias of a base image; `None` where nothing does. Registry, digest and the `library/` of official images do not count,
+    /// Alias of a base image; `None` where nothing does. Registry, digest and the `library/` of official images (`docker/library/` in a mirror) do not count,
     /// and a name without a tag means `latest`.
     #[must_use]
     pub fn find(&self, base: &str) -> Option<&Alias> {
@@ -58,7 +69,8 @@ fn normal(base: &str) -> String {
     let (host, rest) = base.split_once('/').unwrap_or(("", base));
     // A first part with a dot or a port is a registry.
     let path = if host.contains(['.', ':']) || host == "localhost" { rest } else { base };
-    let path = path.strip_prefix("library/").unwrap_or(path);
+    let mirrored = path.strip_prefix("docker/library/").filter(|_| path != base);
+    let path = mirrored.or_else(|| path.strip_prefix("library/")).unwrap_or(path);
     if path.contains(':') { path.to_owned() } else { format!("{path}:latest") }
 }
 
@@ -97,6 +109,9 @@ mod tests {
         assert_eq!(image("docker.io/library/debian:bookworm-slim"), Some("shell"));
         assert_eq!(image("python:3.12-slim@sha256:00ff"), Some("python"));
         assert_eq!(image("gcc:13"), Some("build"));
+        assert_eq!(image("public.ecr.aws/docker/library/ubuntu:24.04@sha256:00ff"), Some("shell"));
+        assert_eq!(image("ghcr.io/laude-institute/t-bench/ubuntu-24-04:20250624"), Some("shell"));
+        assert_eq!(image("ghcr.io/laude-institute/t-bench/python-3-13:20250620"), Some("python"));
         assert_eq!(image("localhost:5000/golang:1.22"), Some("languages"));
         assert_eq!(image("python:2.7"), None);
         assert_eq!(image("someone/ubuntu:latest"), None);

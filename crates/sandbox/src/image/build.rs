@@ -101,7 +101,7 @@ pub fn store(images: &Images, name: &str, contents: &Contents, archive: impl Rea
 }
 
 /// Makes an image of what `fill` puts into a folder; it is given that folder and another for its own use.
-fn filled(
+pub(super) fn filled(
     images: &Images,
     name: &str,
     contents: &Contents,

@@ -9,6 +9,7 @@ use super::{program, watch};
 use crate::cgroup::Cgroups;
 use crate::ids::{FIRST_ID, IDS};
 use crate::isolation::Isolation;
+use crate::profile::{Network, Profile};
 
 /// Finds bubblewrap, and tries out the namespaces and mounts of a sandbox.
 ///
@@ -31,7 +32,7 @@ pub(super) async fn bubblewrap(agent: &Path) -> Result<PathBuf, String> {
 }
 
 /// Isolation in force, but for the part that the agent adds.
-pub(super) fn isolation(root: bool, cgroups: &Cgroups) -> Isolation {
+pub(super) fn isolation(root: bool, cgroups: &Cgroups, profile: &Profile) -> Isolation {
     let mut isolation = Isolation::of("local");
     if root {
         isolation.enforced("user", format!("namespace, ids {FIRST_ID} to {} of the host", FIRST_ID + IDS - 1));
@@ -46,7 +47,10 @@ pub(super) fn isolation(root: bool, cgroups: &Cgroups) -> Isolation {
     for namespace in ["mount", "pid", "ipc", "uts", "cgroup"] {
         isolation.enforced(namespace, "namespace, by bubblewrap");
     }
-    isolation.enforced("net", "namespace with a loopback device alone, by bubblewrap");
+    match profile.network.value {
+        Network::None => isolation.enforced("net", "namespace with a loopback device alone, by bubblewrap"),
+        Network::Host => isolation.lacking("net", "the machine's network, which the operator allows"),
+    }
     isolation.enforced("root", "overlay, whose lower layers are never written");
     isolation.enforced("file_bytes", "setrlimit");
     isolation.enforced("open_files", "setrlimit");

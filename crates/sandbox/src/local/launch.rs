@@ -19,6 +19,7 @@ use crate::error::SandboxError;
 use crate::ids::{FIRST_ID, IDS};
 use crate::image::{Image, host};
 use crate::link::Link;
+use crate::profile::Network;
 
 /// Most that is kept of what a start complains about.
 const COMPLAINT_BYTES_MAX: usize = 4_096;
@@ -135,6 +136,7 @@ fn plan(inner: &Inner, bwrap: &Path, start: &Start, root: &Path, prepared: Prepa
             Ids::Single { uid: user.uid, gid: user.gid }
         },
         read_only: shown(&start.image),
+        network: profile.network.value == Network::Host,
         // What is there counts as memory.
         shared_memory_bytes: profile.memory_bytes.value / 2,
         processes_max: (!bounded.processes).then_some(profile.processes.value),

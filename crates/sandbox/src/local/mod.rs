@@ -77,14 +77,14 @@ impl Backend for Local {
         "local"
     }
 
-    async fn examine(&self, _profile: &Profile) -> Result<Isolation, SandboxError> {
+    async fn examine(&self, profile: &Profile) -> Result<Isolation, SandboxError> {
         self.bubblewrap().await?;
-        Ok(examine::isolation(self.0.root, &self.0.cgroups))
+        Ok(examine::isolation(self.0.root, &self.0.cgroups, profile))
     }
 
     async fn start(&self, start: Start) -> Result<Sandbox, SandboxError> {
         let bwrap = self.bubblewrap().await?;
-        let isolation = examine::isolation(self.0.root, &self.0.cgroups);
+        let isolation = examine::isolation(self.0.root, &self.0.cgroups, &start.profile);
         let limit = Duration::from_millis(start.profile.start_ms.value);
         let launched = tokio::time::timeout(limit, launch::launch(&self.0, bwrap, &start)).await;
         let launched = launched.unwrap_or_else(|_| Err(SandboxError::Start(format!("it took more than {limit:?}"))))?;

@@ -77,6 +77,30 @@ impl Artefacts {
         Ok(())
     }
 
+    /// Leaves out what a pattern names, with all below it: a name at any depth, or a whole path, in which `*` and `?` stand for others.
+    pub fn leave_out(&mut self, patterns: &[String]) {
+        let left_out = |path: &str| {
+            let mut end = path.len();
+            loop {
+                let head = &path[..end];
+                let name = head.rsplit('/').next().unwrap_or(head);
+                let named = |pattern: &String| {
+                    let pattern = pattern.trim_end_matches('/');
+                    let subject = if pattern.contains('/') { head } else { name };
+                    fits(subject.as_bytes(), pattern.as_bytes())
+                };
+                if patterns.iter().any(named) {
+                    return true;
+                }
+                match head.rfind('/') {
+                    Some(at @ 1..) => end = at,
+                    _ => return false,
+                }
+            }
+        };
+        self.0.retain(|path, _| !left_out(path));
+    }
+
     /// Artefact at an absolute path.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<&Artefact> {
@@ -156,6 +180,16 @@ fn absolute(name: &[u8]) -> Option<String> {
         }
     }
     Some(if path.is_empty() { "/".to_owned() } else { path })
+}
+
+/// True if a name fits a pattern with `*` and `?`.
+pub(crate) fn fits(name: &[u8], pattern: &[u8]) -> bool {
+    match pattern.split_first() {
+        None => name.is_empty(),
+        Some((b'*', rest)) => (0..=name.len()).any(|skipped| fits(&name[skipped..], rest)),
+        Some((b'?', rest)) => name.split_first().is_some_and(|(_, name)| fits(name, rest)),
+        Some((letter, rest)) => name.split_first().is_some_and(|(first, name)| first == letter && fits(name, rest)),
+    }
 }
 
 #[cfg(test)]

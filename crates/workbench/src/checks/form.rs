@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::archive::{ArtefactKind, Artefacts};
 use super::text::{JsonForm, OneOrMany, TextForm};
 
-/// A check as it is written and stored. It has one of `file`, `run`, `driver` and `all`.
+/// A check as it is written and stored. It has one of `file`, `answer`, `run`, `driver` and `all`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckForm {
@@ -20,6 +20,9 @@ pub struct CheckForm {
     /// A file, relative to the task's folder or absolute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The answer that was submitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<TextForm>,
     /// Program and arguments: the acting side's own, or one that reads what it made. A line names one program and its arguments too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
@@ -190,9 +193,15 @@ impl CheckForm {
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        let kinds = [self.file.is_some(), self.run.is_some(), self.driver.is_some(), !self.all.is_empty()];
+        let kinds = [
+            self.file.is_some(),
+            self.answer.is_some(),
+            self.run.is_some(),
+            self.driver.is_some(),
+            !self.all.is_empty(),
+        ];
         if kinds.iter().filter(|kind| **kind).count() != 1 {
-            faults.push("a check has exactly one of file, run, driver and all".to_owned());
+            faults.push("a check has exactly one of file, answer, run, driver and all".to_owned());
             return faults;
         }
         if self.weight.is_some_and(|weight| !(weight.is_finite() && weight > 0.0)) {
@@ -231,7 +240,11 @@ impl CheckForm {
             faults.extend(text.faults());
         }
         let cases = self.cases.iter().enumerate();
-        let texts = [("stdout".to_owned(), &self.stdout), ("stderr".to_owned(), &self.stderr)];
+        let texts = [
+            ("answer".to_owned(), &self.answer),
+            ("stdout".to_owned(), &self.stdout),
+            ("stderr".to_owned(), &self.stderr),
+        ];
         let texts = texts.into_iter().chain(cases.clone().flat_map(|(index, case)| {
             [(format!("cases[{index}].stdout"), &case.stdout), (format!("cases[{index}].stderr"), &case.stderr)]
         }));

@@ -63,6 +63,8 @@ pub struct CheckRunner<'a> {
     pub folder: &'a str,
     /// Artefacts of the acting side.
     pub artefacts: &'a Artefacts,
+    /// Answer that was submitted.
+    pub answer: Option<&'a str>,
     /// Hidden files by absolute path, with permission bits.
     pub hidden: &'a [(String, u32, Vec<u8>)],
     /// True if the task has drivers, to which hidden files belong. A task from before there were any lays them beside what it tries.
@@ -97,8 +99,8 @@ impl CheckRunner<'_> {
     /// # Errors
     /// When no sandbox can be had, or each one that it ran in was lost.
     pub async fn test(&self, check: &CheckForm) -> Result<Found, JudgeError> {
-        if let Some(file) = &check.file {
-            return Ok(outcome(check.test_file(file, self.folder, self.artefacts)));
+        if let Some(found) = self.data(check) {
+            return Ok(found);
         }
         let mut attempt = 1;
         loop {
@@ -111,14 +113,26 @@ impl CheckRunner<'_> {
         }
     }
 
+    /// The outcome of a check that looks at data alone.
+    fn data(&self, check: &CheckForm) -> Option<Found> {
+        if let Some(file) = &check.file {
+            return Some(outcome(check.test_file(file, self.folder, self.artefacts)));
+        }
+        let wanted = check.answer.as_ref()?;
+        let answer = self.answer.ok_or_else(|| "no answer was submitted".to_owned());
+        Some(outcome(
+            answer.and_then(|answer| wanted.test(answer.as_bytes()).map_err(|why| format!("the answer: {why}"))),
+        ))
+    }
+
     async fn attempt(&self, check: &CheckForm) -> Result<Found, SandboxError> {
         let mut scores = Vec::new();
         let mut evidence = Vec::new();
         let mut distrusted = None;
         let parts = if check.all.is_empty() { std::slice::from_ref(check) } else { check.all.as_slice() };
         for part in parts {
-            let found = match (&part.file, part.all.is_empty()) {
-                (Some(file), _) => outcome(part.test_file(file, self.folder, self.artefacts)),
+            let found = match (self.data(part), part.all.is_empty()) {
+                (Some(found), _) => found,
                 (None, false) => Box::pin(self.attempt(part)).await?,
                 (None, true) => self.run(part).await?,
             };

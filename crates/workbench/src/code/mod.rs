@@ -54,7 +54,7 @@ impl Code {
     }
 
     fn want(&self, profile: &str, backend: Option<&str>) -> SandboxSpec {
-        SandboxSpec { backend: backend.map(str::to_owned), image: self.image.clone(), profile: profile.to_owned() }
+        SandboxSpec::new(backend.map(str::to_owned), &self.image, profile)
     }
 }
 

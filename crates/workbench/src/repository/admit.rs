@@ -51,6 +51,7 @@ pub(super) async fn admit(instance: &Instance, layers: &Layers, workbench: &Work
     let prepared = layers.get(instance, workbench).await?;
     let mut report = Report::default();
     let (mut broken, mut repaired) = (Vec::new(), Vec::new());
+    let mut cause = None;
     for round in 0..ROUNDS {
         for (tree, patch, rounds) in [("broken", "", &mut broken), ("repaired", &instance.patch, &mut repaired)] {
             let run = trial(patch.as_bytes(), instance, &prepared, Secrets::Seed(round), workbench).await?;
@@ -61,6 +62,9 @@ pub(super) async fn admit(instance: &Instance, layers: &Layers, workbench: &Work
                     report.faults.push(format!("on the {tree} tree: {why}"));
                 }
                 Outcome::Reported(_) => {}
+            }
+            if tree == "repaired" {
+                cause = run.import_error.clone();
             }
             if !run.restored.is_empty() {
                 let paths = run.restored.join(", ");
@@ -74,6 +78,12 @@ pub(super) async fn admit(instance: &Instance, layers: &Layers, workbench: &Work
         }
     }
     report.faults = faults(&broken, &repaired);
+    if let Some(why) = cause.filter(|_| !report.faults.is_empty()) {
+        let image = &instance.image;
+        report
+            .faults
+            .insert(0, format!("on the repaired tree the tests cannot be imported in the image {image}: {why}"));
+    }
     Ok(report)
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn change(
         Ok(tree) => tree,
         Err(words) => return Ok(Change::Refused(words)),
     };
-    let want = SandboxSpec { backend: None, image: instance.image.clone(), profile: "terminal".to_owned() };
+    let want = SandboxSpec::new(None, &instance.image, "terminal");
     let sandbox = furnished(&want, prepared, workbench).await?;
     let change = compare(&sandbox, &tree, instance, prepared).await;
     sandbox.destroy(true).await;

@@ -112,7 +112,7 @@ fn key(instance: &Instance) -> String {
 }
 
 async fn prepare(instance: &Instance, workbench: &Workbench) -> Result<Prepared, Trouble> {
-    let want = SandboxSpec { backend: None, image: instance.image.clone(), profile: "terminal".to_owned() };
+    let want = SandboxSpec::new(None, &instance.image, "terminal");
     let sandbox = workbench.sandboxes.take(&want).await?;
     let prepared = fill(&sandbox, instance, workbench).await;
     sandbox.destroy(true).await;

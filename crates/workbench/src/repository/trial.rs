@@ -32,6 +32,8 @@ pub(super) struct Trial {
     pub outcome: Outcome,
     /// Paths that the patch changed and that stayed as they were, at most some.
     pub restored: Vec<String>,
+    /// Error of a module that the tests could not import.
+    pub(super) import_error: Option<String>,
 }
 
 /// Stage that a run reached.
@@ -58,7 +60,7 @@ pub(super) async fn trial(
     secrets: Secrets,
     workbench: &Workbench,
 ) -> Result<Trial, Trouble> {
-    let want = SandboxSpec { backend: None, image: instance.image.clone(), profile: "judge".to_owned() };
+    let want = SandboxSpec::new(None, &instance.image, "judge");
     let sandbox = furnished(&want, prepared, workbench).await?;
     let trial = run(&sandbox, candidate, instance, prepared, secrets).await;
     sandbox.destroy(true).await;
@@ -74,10 +76,11 @@ async fn run(
 ) -> Result<Trial, Trouble> {
     let git = Git::new(sandbox, instance.folder());
     let mut restored = Vec::new();
+    let mut import_error = None;
     let outcome = async {
         match lay(&git, candidate, instance, prepared, &mut restored).await? {
             Some(outcome) => Ok(outcome),
-            None => test(sandbox, instance, prepared, candidate, secrets).await,
+            None => test(sandbox, instance, prepared, candidate, secrets, &mut import_error).await,
         }
     };
     let outcome = match outcome.await {
@@ -87,7 +90,7 @@ async fn run(
         }
         other => other?,
     };
-    Ok(Trial { outcome, restored })
+    Ok(Trial { outcome, restored, import_error })
 }
 
 /// Makes the tree that is tested: the base commit, the patch but for what it may not change, the tests. All of it happens in git's
@@ -138,6 +141,9 @@ fn nonce(secrets: Secrets, commit: &str, candidate: &[u8]) -> String {
     hex::encode(&secrets.derive("report of a repository", &[commit.as_bytes(), candidate], before)[..16])
 }
 
+/// Errors of Python at the import of a module.
+const IMPORT_ERRORS: [&str; 4] = ["ModuleNotFoundError: ", "ImportError: ", "SyntaxError: ", "IndentationError: "];
+
 /// Runs the test command, kills all that is left of it, and reads the report.
 async fn test(
     sandbox: &Sandbox,
@@ -145,6 +151,7 @@ async fn test(
     prepared: &Prepared,
     candidate: &[u8],
     secrets: Secrets,
+    import_error: &mut Option<String>,
 ) -> Result<Outcome, Trouble> {
     let user = sandbox.profile().user.value;
     // A path that nobody can have prepared for, in a folder that did not exist before.
@@ -171,6 +178,7 @@ async fn test(
     command.alone = true;
     let output = sandbox.exec(&command).await?;
     sandbox.kill().await?;
+    *import_error = import_error_in(&String::from_utf8_lossy(&output.stdout));
     if output.exited.timed_out {
         return Ok(Outcome::Unreported(format!("the tests did not end within {} s", instance.timeout_s)));
     }
@@ -197,6 +205,21 @@ async fn test(
     })
 }
 
+/// The first error of Python about a module that tests cannot import, with the file that it is told of.
+fn import_error_in(printed: &str) -> Option<String> {
+    let mut file = None;
+    for line in printed.lines() {
+        let line = line.trim_start_matches(['_', ' ', 'E']).trim();
+        if let Some(named) = line.strip_prefix("RROR collecting ").or_else(|| line.strip_prefix("ERROR collecting ")) {
+            file = Some(named.trim_end_matches(['_', ' ']).to_owned());
+        }
+        if IMPORT_ERRORS.iter().any(|error| line.starts_with(error)) {
+            return Some(file.map_or_else(|| line.to_owned(), |file| format!("{file}: {line}")));
+        }
+    }
+    None
+}
+
 fn command_line(instance: &Instance, report: &str, canary: Option<&Canary>) -> String {
     let mut files: BTreeSet<String> = match instance.log_parser {
         // Node ids begin with their file.
@@ -214,4 +237,18 @@ fn command_line(instance: &Instance, report: &str, canary: Option<&Canary>) -> S
 /// A word for the shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::import_error_in;
+
+    #[test]
+    fn the_error_of_an_import_is_found_with_its_file() {
+        let printed = "==== ERRORS ====\n___ ERROR collecting tests/test_a.py ___\nImportError while importing test module 'x'.\n\
+                       Traceback:\nE   ModuleNotFoundError: No module named 'requests_mock'\n";
+        let found = import_error_in(printed);
+        assert_eq!(found.as_deref(), Some("tests/test_a.py: ModuleNotFoundError: No module named 'requests_mock'"));
+        assert_eq!(import_error_in("2 passed"), None);
+    }
 }

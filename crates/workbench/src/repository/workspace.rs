@@ -125,6 +125,8 @@ fn row(instance: &Instance) -> Row {
         judge,
         solution: None,
         cheats: std::collections::BTreeMap::new(),
+        notes: Vec::new(),
+        trusted: false,
     }
 }
 

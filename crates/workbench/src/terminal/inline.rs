@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use palestra_sandbox::image::is_name;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Judge, Row, Scene, Solution, StoredFile};
@@ -9,9 +10,6 @@ use super::{hidden, secrets};
 use crate::checks::CheckForm;
 use crate::checks::form::resolved;
 use crate::work::Fault;
-
-/// Images that tasks may name.
-const IMAGES: [&str; 5] = ["shell", "python", "build", "languages", "host"];
 
 /// A task as it is written.
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -39,12 +37,16 @@ struct Inline {
     setup: Setup,
     #[serde(default)]
     timeout_s: Option<u64>,
+    #[serde(default)]
     artefacts: Vec<String>,
     #[serde(default)]
     judge: JudgePart,
     checks: Vec<CheckForm>,
     #[serde(default)]
     solution: Option<String>,
+    /// Answer that the solution submits.
+    #[serde(default)]
+    answer: Option<String>,
     #[serde(default)]
     cheats: BTreeMap<String, String>,
 }
@@ -139,9 +141,9 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
     }
     for (field, image) in [("image", Some(&inline.image)), ("judge.image", inline.judge.image.as_ref())] {
         if let Some(image) = image
-            && !IMAGES.contains(&image.as_str())
+            && !is_name(image)
         {
-            fault(field, format!("{image:?} must be one of {}", IMAGES.join(", ")));
+            fault(field, format!("{image:?} must be the name of an image, as `palestra images list` shows it"));
         }
     }
     if !["terminal", "root"].contains(&inline.profile.as_str()) {
@@ -187,7 +189,7 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         );
     }
     let artefacts: Vec<String> = inline.artefacts.iter().map(|path| resolved(&inline.folder, path)).collect();
-    if artefacts.is_empty() {
+    if artefacts.is_empty() && !inline.checks.iter().all(|check| check.answer.is_some()) {
         fault("artefacts", "name what is taken when judging begins".to_owned());
     }
     for (index, artefact) in artefacts.iter().enumerate() {
@@ -239,6 +241,11 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         artefacts,
         checks: inline.checks,
     };
+    let solution = (inline.solution.is_some() || inline.answer.is_some()).then(|| Solution {
+        files: Vec::new(),
+        run: inline.solution.unwrap_or_default(),
+        answer: inline.answer,
+    });
     let row = Row {
         name,
         area: area.to_owned(),
@@ -246,8 +253,10 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         difficulty: inline.difficulty,
         scene,
         judge,
-        solution: inline.solution.map(|run| Solution { run, ..Solution::default() }),
+        solution,
         cheats: inline.cheats,
+        notes: Vec::new(),
+        trusted: false,
     };
     Ok((inline.split, row))
 }

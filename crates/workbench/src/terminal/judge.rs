@@ -42,9 +42,10 @@ pub(super) async fn judge(
     }
     let runner = CheckRunner {
         workbench,
-        want: SandboxSpec { backend: backend(evidence, workbench), image: image.clone(), profile: PROFILE.to_owned() },
+        want: SandboxSpec::new(backend(evidence, workbench), image, PROFILE),
         folder: &row.scene.folder,
         artefacts: &artefacts,
+        answer: evidence["answer"].as_str(),
         hidden: &hidden,
         has_drivers: checks.iter().any(CheckForm::has_driver),
         env: &BTreeMap::new(),

@@ -158,7 +158,7 @@ impl Live {
             }
             Tool::Upload(upload) => self.upload(&upload).await,
             Tool::Download(download) => self.download(&download).await,
-            Tool::Submit => Ok(Observation { terminated: true, ..Observation::text("The task is handed in.") }),
+            Tool::Submit(_) => Ok(Observation { terminated: true, ..Observation::text("The task is handed in.") }),
         }
     }
 

@@ -26,15 +26,16 @@ mod trust;
 pub(crate) mod workspace;
 
 use async_trait::async_trait;
-use palestra_sandbox::SandboxError;
+use palestra_sandbox::image::Images;
+use palestra_sandbox::{SandboxError, Sandboxes};
 use serde_json::{Map, Value, json};
 
-use crate::work::{Brief, Call, Fault, JudgeError, Judgement, Opening, Upload, Work, Workbench, Workspace};
+use crate::work::{Brief, Call, Fault, JudgeError, Judgement, Opening, Reading, Upload, Work, Workbench, Workspace};
 use palestra_state::secrets::Secrets;
 use row::Row;
 
 /// System prompt of every terminal.
-const SYSTEM: &str = "You work in a shell on a Linux machine without network. Run commands with `exec`; the working directory, \
+const SYSTEM: &str = "You work in a shell on a Linux machine{network}. Run commands with `exec`; the working directory, \
     variables and background jobs are kept from one to the next. For programs that take over the screen use `keys` and `read`. \
     When the task is done, call `submit`.";
 
@@ -68,21 +69,50 @@ impl Work for Terminal {
     }
 
     fn rows(&self, upload: &Upload) -> Result<Vec<(String, Value)>, Vec<Fault>> {
-        let rows = match upload {
-            Upload::Text(text) if text.trim_start().starts_with('{') => inline::lines(text)?,
-            Upload::Text(text) => vec![inline::yaml(text, "")?],
-            Upload::Files(files) => folder::rows(files)?,
+        let Reading { rows, faults } = self.read(upload, &Sandboxes::none(Images::new("")));
+        if faults.is_empty() { Ok(rows) } else { Err(faults) }
+    }
+
+    fn read(&self, upload: &Upload, sandboxes: &Sandboxes) -> Reading {
+        let read = |read: Result<Vec<(String, Row)>, Vec<Fault>>| match read {
+            Ok(rows) => (rows, Vec::new()),
+            Err(faults) => (Vec::new(), faults),
         };
-        let stored = |(split, row): (String, Row)| match serde_json::to_value(&row) {
-            Ok(value) => Ok((split, value)),
-            Err(error) => Err(vec![Fault { place: row.name, detail: error.to_string() }]),
+        let (rows, mut faults) = match upload {
+            Upload::Text(text) if text.trim_start().starts_with('{') => read(inline::lines(text)),
+            Upload::Text(text) => read(inline::yaml(text, "").map(|row| vec![row])),
+            Upload::Files(files) => folder::rows(files, sandboxes),
         };
-        rows.into_iter().map(stored).collect()
+        let mut stored = Vec::new();
+        for (split, row) in rows {
+            match serde_json::to_value(&row) {
+                Ok(value) => stored.push((split, value)),
+                Err(error) => faults.push(Fault { place: row.name, detail: error.to_string() }),
+            }
+        }
+        Reading { rows: stored, faults }
+    }
+
+    fn notes(&self, row: &Value) -> Vec<String> {
+        Row::read(row).map(|row| row.notes).unwrap_or_default()
+    }
+
+    fn trust(&self, row: &mut Value) {
+        if let Some(row) = row.as_object_mut().filter(|row| !row.contains_key("solution")) {
+            row.insert("trusted".to_owned(), Value::Bool(true));
+        }
     }
 
     async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String> {
-        let report = check::check_task(self, row, workbench, None).await;
-        if report.faults.is_empty() { Ok(()) } else { Err(report.faults.join("; ")) }
+        // A script may judge one run otherwise than the next.
+        let times = if row["judge"]["by"] == "script" { 2 } else { 1 };
+        for _ in 0..times {
+            let report = check::check_task(self, row, workbench, None).await;
+            if !report.faults.is_empty() {
+                return Err(report.faults.join("; "));
+            }
+        }
+        Ok(())
     }
 
     fn describe(&self, row: &Value) -> Result<Brief, String> {
@@ -95,7 +125,7 @@ impl Work for Terminal {
             metadata.insert("timeout_ms".to_owned(), json!(limit));
         }
         Ok(Brief {
-            system: SYSTEM.to_owned(),
+            system: SYSTEM.replace("{network}", if row.scene.demand.network { "" } else { " without network" }),
             instruction: row.instruction,
             difficulty: row.difficulty,
             template: row.name,
@@ -121,7 +151,12 @@ impl Work for Terminal {
         workbench: &Workbench,
     ) -> Result<Judgement, JudgeError> {
         let row = Row::read(row).map_err(JudgeError::Verifier)?;
-        judge::judge(&row, secrets, evidence, &self.layers, workbench).await
+        let mut judged = judge::judge(&row, secrets, evidence, &self.layers, workbench).await?;
+        if row.is_unproven() && !row.trusted {
+            judged.trainable = false;
+            judged.checks[0].evidence.push_str("\nthe task has no solution, so nothing proves that it can be solved");
+        }
+        Ok(judged)
     }
 
     fn verifier(&self) -> &'static str {
@@ -147,8 +182,11 @@ impl Work for Terminal {
             arguments.insert("mode".to_owned(), json!(file.mode()));
             calls.push(Call { tool: "upload".to_owned(), arguments });
         }
-        calls.push(exec(&solution.run, SOLUTION_MS));
-        calls.push(Call { tool: "submit".to_owned(), arguments: Map::new() });
+        if !solution.run.is_empty() {
+            calls.push(exec(&solution.run, SOLUTION_MS));
+        }
+        let answer = solution.answer.map(|answer| ("answer".to_owned(), json!(answer)));
+        calls.push(Call { tool: "submit".to_owned(), arguments: answer.into_iter().collect() });
         Some(calls)
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use palestra_sandbox::Demand;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,6 +33,12 @@ pub struct Row {
     /// Cheats that must not score: scripts by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub cheats: BTreeMap<String, String>,
+    /// Notes for whoever publishes it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub notes: Vec<String>,
+    /// True if it is trainable though nothing proves that it can be solved.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub trusted: bool,
 }
 
 /// Where a task takes place.
@@ -65,6 +72,9 @@ pub struct Scene {
     /// Milliseconds that the acting side has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_ms: Option<u64>,
+    /// Demand on sandboxes beyond the profile.
+    #[serde(skip_serializing_if = "Demand::is_empty")]
+    pub demand: Demand,
 }
 
 /// A step of what is done once.
@@ -148,6 +158,15 @@ pub enum Judge {
         on: On,
         /// Files below `/tests`.
         files: Vec<StoredFile>,
+        /// Steps that the script takes to install something; done beforehand where builds have a network.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        provision: Vec<Step>,
+        /// Commands that run where the acting side was, before artefacts are taken.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        collect: Vec<Collect>,
+        /// True if it would use a network, false if it would not; as the acting side where left out.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        network: Option<bool>,
         /// User that it runs as.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         user: Option<String>,
@@ -169,11 +188,27 @@ pub enum On {
     Artefacts {
         /// Absolute paths.
         paths: Vec<String>,
+        /// Patterns of names that are left out.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        except: Vec<String>,
         /// Where they are judged.
         scene: Box<Scene>,
     },
     /// The live sandbox.
     Place,
+}
+
+/// A command that leaves something to be judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Collect {
+    /// The command.
+    pub command: String,
+    /// User that it runs as; the acting one where left out.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub user: Option<String>,
+    /// Milliseconds that it may take.
+    pub timeout_ms: u64,
 }
 
 /// Solution of a task.
@@ -185,6 +220,9 @@ pub struct Solution {
     pub files: Vec<StoredFile>,
     /// The command.
     pub run: String,
+    /// The answer that is submitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 impl Row {
@@ -194,6 +232,12 @@ impl Row {
     /// In words.
     pub fn read(row: &Value) -> Result<Self, String> {
         Self::deserialize(row).map_err(|error| format!("the task cannot be read, correct it: {error}"))
+    }
+
+    /// True if a script judges it and nothing proves that it can be solved.
+    #[must_use]
+    pub fn is_unproven(&self) -> bool {
+        self.solution.is_none() && matches!(self.judge, Judge::Script { .. })
     }
 }
 

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use palestra_sandbox::image::derive;
 use palestra_sandbox::sandbox::Bounds;
+use palestra_sandbox::wire::CERTIFICATES_INSIDE;
 use palestra_sandbox::wire::User;
-use palestra_sandbox::{Command, Sandbox, SandboxError, SandboxSpec};
+use palestra_sandbox::{Command, NetworkAllowance, Sandbox, SandboxError, SandboxSpec};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
@@ -19,6 +21,14 @@ use palestra_state::secrets::Secrets;
 
 /// Most that a layer or the change of a session may hold.
 pub(super) const DELTA: Bounds = Bounds { bytes_max: 256 << 20, entries_max: 200_000 };
+/// Most that an image may differ from the one that it is built on.
+const IMAGE_DELTA: Bounds = Bounds { bytes_max: 4 << 30, entries_max: 500_000 };
+/// The profile of sandboxes in which images are built.
+const BUILD: &str = "build";
+/// Letters of a built image's name.
+const NAME_LENGTH: usize = 16;
+/// Words about a step that fails and may have wanted more.
+const WITHOUT_NETWORK: &str = " (there is no network: --sandbox-network build gives builds one)";
 /// Longest script that sets a session up.
 const SETUP: Duration = Duration::from_secs(120);
 /// Longest step of a layer.
@@ -28,17 +38,47 @@ const PASSWD_BYTES_MAX: u64 = 1 << 20;
 /// Characters of an error's output that are told.
 const TOLD_MAX: usize = 2_000;
 
-/// The layers that were made, by what they are made of.
+/// The layers and images that were made, by what they are made of.
 #[derive(Clone, Default)]
 pub struct Layers(Arc<Mutex<HashMap<String, Arc<OnceCell<String>>>>>);
 
+/// Ground of a scene: an image, and what is laid over it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ground {
+    /// The image: the scene's own, or one in which its steps are done.
+    pub(super) image: String,
+    /// Digest of the layer.
+    pub(super) layer: Option<String>,
+}
+
 impl Layers {
-    /// The digest of a scene's layer, which is made where it was not yet; `None` where the scene has none. Whoever asks for a layer
-    /// that is being made waits for it.
+    /// The ground of a scene, made where it was not yet. Where builds have a network, or had one, scenes that run or install something
+    /// become images, with `more` done too. Elsewhere their steps become a layer, made without network, and `more` is not done.
     ///
     /// # Errors
     /// When a step fails, with its place and what it printed.
-    pub(super) async fn of(
+    pub(super) async fn ground(
+        &self,
+        scene: &Scene,
+        more: &[Step],
+        backend: Option<String>,
+        workbench: &Workbench,
+    ) -> Result<Ground, SandboxError> {
+        let may_build = workbench.sandboxes.allowance().network >= NetworkAllowance::Build;
+        let installs = |step: &Step| matches!(step, Step::Run { .. } | Step::Packages { .. });
+        if scene.layer.iter().chain(more).any(installs) {
+            let steps: Vec<&Step> = scene.layer.iter().chain(more).collect();
+            if let Some(image) = self.image(&scene.image, &steps, may_build, workbench).await? {
+                return Ok(Ground { image, layer: None });
+            }
+        }
+        let want = spec(scene, backend);
+        Ok(Ground { image: scene.image.clone(), layer: self.of(scene, &want, workbench).await? })
+    }
+
+    /// The digest of a scene's layer, which is made where it was not yet; `None` where the scene has none. Whoever asks for a layer
+    /// that is being made waits for it.
+    async fn of(
         &self,
         scene: &Scene,
         want: &SandboxSpec,
@@ -48,20 +88,87 @@ impl Layers {
             return Ok(None);
         }
         let image = workbench.sandboxes.images().resolve(&want.image)?.digest.clone();
-        let steps = serde_json::to_vec(&scene.layer).map_err(|error| SandboxError::Start(error.to_string()))?;
-        let key = format!("{image} {} {}", want.profile, hex::encode(Sha256::digest(steps)));
+        let key = format!("{image} {} {}", want.profile, digest(&scene.layer)?);
         let cell = Arc::clone(self.0.lock().entry(key).or_default());
         let digest = cell.get_or_try_init(|| make(scene, want, workbench)).await?;
         Ok(Some(digest.clone()))
     }
+
+    /// The image of steps on another one; `None` where it is not there and may not be built. It is named by what it is made of, and
+    /// kept with the images of the server, so that tasks can be played after a restart without a network.
+    async fn image(
+        &self,
+        base: &str,
+        steps: &[&Step],
+        may_build: bool,
+        workbench: &Workbench,
+    ) -> Result<Option<String>, SandboxError> {
+        let images = workbench.sandboxes.images();
+        let origin = format!("{} {}", images.resolve(base)?.digest, digest(steps)?);
+        let name = format!("task-{}", &hex::encode(Sha256::digest(&origin))[..NAME_LENGTH]);
+        if images.resolve(&name).is_ok() {
+            return Ok(Some(name));
+        }
+        if !may_build {
+            return Ok(None);
+        }
+        let cell = Arc::clone(self.0.lock().entry(name.clone()).or_default());
+        let made = cell.get_or_try_init(|| async {
+            if images.resolve(&name).is_err() {
+                build(&name, base, &origin, steps, workbench).await?;
+            }
+            Ok::<_, SandboxError>(name.clone())
+        });
+        made.await.cloned().map(Some)
+    }
 }
 
-/// Makes a layer in a sandbox of its own, without network as everywhere.
+/// Kind of sandbox of a scene.
+pub(super) fn spec(scene: &Scene, backend: Option<String>) -> SandboxSpec {
+    SandboxSpec { demand: scene.demand.clone(), ..SandboxSpec::new(backend, &scene.image, &scene.profile) }
+}
+
+fn digest(steps: &(impl serde::Serialize + ?Sized)) -> Result<String, SandboxError> {
+    let steps = serde_json::to_vec(steps).map_err(|error| SandboxError::Start(error.to_string()))?;
+    Ok(hex::encode(Sha256::digest(steps)))
+}
+
+/// Makes an image in a sandbox that has the machine's network.
+async fn build(
+    name: &str,
+    base: &str,
+    origin: &str,
+    steps: &[&Step],
+    workbench: &Workbench,
+) -> Result<(), SandboxError> {
+    let sandbox = workbench.sandboxes.take(&SandboxSpec::new(None, base, BUILD)).await?;
+    let made = async {
+        sandbox.write(APT_SETTINGS.0, 0o644, sandbox.profile().user.value, APT_SETTINGS.1).await?;
+        for step in steps {
+            carry_out(step, &sandbox, Reach::Network).await?;
+        }
+        let cleaned = sandbox.exec(&Command::shell(CLEAN).folder("/")).await?;
+        tracing::debug!(cleaned = cleaned.success(), "packages that were fetched are removed");
+        sandbox.kill().await?;
+        Ok::<_, SandboxError>(sandbox.delta(IMAGE_DELTA, &[]).await?.0)
+    };
+    let made = made.await;
+    sandbox.destroy(true).await;
+    let (delta, images) = (made?, workbench.sandboxes.images().clone());
+    let below = images.resolve(base)?;
+    let (name, origin) = (name.to_owned(), origin.to_owned());
+    let derived = tokio::task::spawn_blocking(move || derive(&images, &name, &below, &origin, &delta)).await;
+    let failed = |why: String| SandboxError::Unavailable(format!("the image of the task cannot be kept: {why}"));
+    derived.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
+    Ok(())
+}
+
+/// Makes a layer in a sandbox of its own, without network.
 async fn make(scene: &Scene, want: &SandboxSpec, workbench: &Workbench) -> Result<String, SandboxError> {
     let sandbox = workbench.sandboxes.take(want).await?;
     let made = async {
         for step in &scene.layer {
-            carry_out(step, &sandbox).await?;
+            carry_out(step, &sandbox, Reach::Nothing).await?;
         }
         sandbox.kill().await?;
         let (delta, _) = sandbox.delta(DELTA, &[]).await?;
@@ -72,7 +179,14 @@ async fn make(scene: &Scene, want: &SandboxSpec, workbench: &Workbench) -> Resul
     made
 }
 
-async fn carry_out(step: &Step, sandbox: &Sandbox) -> Result<(), SandboxError> {
+/// Reach of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Nothing,
+    Network,
+}
+
+async fn carry_out(step: &Step, sandbox: &Sandbox, reach: Reach) -> Result<(), SandboxError> {
     match step {
         Step::Files { files, user } => {
             let user = user_of(sandbox, Some(user)).await?;
@@ -84,7 +198,10 @@ async fn carry_out(step: &Step, sandbox: &Sandbox) -> Result<(), SandboxError> {
         }
         Step::Run { argv, user, folder, env, place } => {
             let mut command = Command::new(argv).folder(folder).wall(STEP).user(user_of(sandbox, Some(user)).await?);
-            command.env = env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            if reach == Reach::Network {
+                command.env = reached();
+            }
+            command.env.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
             command.merge = true;
             command.alone = true;
             let output = sandbox.exec(&command).await?;
@@ -96,7 +213,8 @@ async fn carry_out(step: &Step, sandbox: &Sandbox) -> Result<(), SandboxError> {
                 None if output.exited.timed_out => format!("took more than {} s", STEP.as_secs()),
                 None => "was killed".to_owned(),
             };
-            Err(SandboxError::Start(format!("{place}: {ended} (there is no network): {}", excerpt(&output.stdout))))
+            let reach = if reach == Reach::Network { "" } else { WITHOUT_NETWORK };
+            Err(SandboxError::Unavailable(format!("{place}: {ended}{reach}: {}", excerpt(&output.stdout))))
         }
         Step::Packages { names, kind, place } => {
             let mut command = match kind.as_str() {
@@ -109,14 +227,93 @@ async fn carry_out(step: &Step, sandbox: &Sandbox) -> Result<(), SandboxError> {
             if output.success() {
                 return Ok(());
             }
+            let missing = excerpt(&output.stdout);
+            if reach == Reach::Network {
+                return install(names, kind, place, sandbox).await;
+            }
             let image = &sandbox.image().name;
-            Err(SandboxError::Start(format!(
-                "{place}: the image {image} lacks {}, and there is no network to install it",
-                excerpt(&output.stdout).trim().replace('\n', ", ")
+            Err(SandboxError::Unavailable(format!(
+                "{place}: the image {image} lacks {}, and there is no network to install it: build an image that has it, or start \
+                 the server with --sandbox-network build",
+                missing.trim().replace('\n', ", ")
             )))
         }
     }
 }
+
+/// Installs packages that are missing.
+async fn install(names: &[String], kind: &str, place: &str, sandbox: &Sandbox) -> Result<(), SandboxError> {
+    let script = if kind == "python" { INSTALL_PYTHON } else { INSTALL_DEBIAN };
+    let mut command = Command::new(["sh", "-ec", script, "sh"]).folder("/").wall(STEP).user(User { uid: 0, gid: 0 });
+    command.argv.extend(names.iter().cloned());
+    command.env = reached();
+    command.merge = true;
+    command.alone = true;
+    let output = sandbox.exec(&command).await?;
+    if output.success() {
+        return Ok(());
+    }
+    let names = names.join(" ");
+    Err(SandboxError::Unavailable(format!(
+        "{place}: {names} cannot be installed, correct the names or build an image that has them: {}",
+        excerpt(&output.stdout)
+    )))
+}
+
+/// Installs packages of Debian under the names that they have there.
+const INSTALL_DEBIAN: &str = "apt-get update -qq
+apt-get install -y -qq --no-install-recommends \"$@\"";
+
+/// Installs packages of Python. The system's own are left alone and stand behind.
+const INSTALL_PYTHON: &str = "python3 -m pip --version > /dev/null 2>&1 || {
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends python3-pip
+}
+python3 -m pip install --quiet --no-cache-dir --root-user-action=ignore --break-system-packages \"$@\"";
+
+/// Removes what fetching packages left.
+const CLEAN: &str = "rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /root/.cache/pip";
+
+/// Settings of apt, whose helper user the sandbox does not need.
+const APT_SETTINGS: (&str, &[u8]) = (
+    "/etc/apt/apt.conf.d/90palestra",
+    b"APT::Sandbox::User \"root\";\nAPT::Install-Recommends \"false\";\nAcquire::Retries \"3\";\n",
+);
+
+/// Variables by which programs find proxies, indexes and certificates.
+fn reached() -> Vec<(String, String)> {
+    let own = FORWARDED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+    let certificates = CERTIFICATE_VARIABLES.iter().map(|name| ((*name).to_owned(), CERTIFICATES_INSIDE.to_owned()));
+    let certificates = certificates.filter(|_| std::path::Path::new("/etc/ssl/certs/ca-certificates.crt").exists());
+    own.chain(certificates).collect()
+}
+
+/// Variables of the server that builds get too.
+const FORWARDED: [&str; 12] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "UV_INDEX_URL",
+    "UV_DEFAULT_INDEX",
+    "npm_config_registry",
+    "GOPROXY",
+];
+
+/// Variables that name a file of certificates.
+const CERTIFICATE_VARIABLES: [&str; 7] = [
+    "SSL_CERT_FILE",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "CARGO_HTTP_CAINFO",
+];
 
 /// Prints the names of packages that are not installed.
 const DEBIAN_PACKAGES: &str = r#"missing=0

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use palestra_sandbox::profile::Network;
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::watch::Record;
 use palestra_sandbox::wire::{ChangeKind, Entry, EntryKind, User};
@@ -16,8 +17,8 @@ use super::difference::{self, Compared};
 use super::evidence::{backend, gather};
 use super::removed;
 use super::rewards::{self, Failure};
-use super::row::{Judge, On, Row, Scene, StoredFile};
-use super::scene::{DELTA, Layers, begin, excerpt, kept, make_folder, user_of};
+use super::row::{Judge, On, Row, Scene, Step, StoredFile};
+use super::scene::{DELTA, Layers, begin, excerpt, kept, make_folder, spec, user_of};
 use super::trust::{self, TrustFacts};
 use crate::checks::Artefacts;
 use crate::work::{Check, From, JudgeError, Judgement, Workbench};
@@ -54,7 +55,7 @@ pub(super) enum Tracing {
 
 /// Lays out the tests and runs them where everything else is in place.
 pub(super) async fn run(row: &Row, sandbox: &Sandbox, tracing: Tracing) -> Result<ScriptResult, Failure> {
-    let Judge::Script { on, files, user, env, timeout_ms } = &row.judge else {
+    let Judge::Script { on, files, user, env, timeout_ms, provision, .. } = &row.judge else {
         return Err(Failure::Script("the task has no script that judges: add one".to_owned()));
     };
     let scene = match on {
@@ -74,7 +75,8 @@ pub(super) async fn run(row: &Row, sandbox: &Sandbox, tracing: Tracing) -> Resul
     }
     let user = user_of(sandbox, user.as_deref().or(scene.user.as_deref())).await?;
     let mut command = Command::new(["bash", "-c", "/tests/test.sh"]).folder(&scene.folder).user(user);
-    command.env = environment(scene, env, tracing);
+    let offline = sandbox.profile().network.value == Network::None;
+    command.env = environment(scene, env, tracing, offline && !provision.is_empty());
     command.wall = Some(Duration::from_millis(*timeout_ms));
     command.output_bytes_max = Some(OUTPUT_BYTES_MAX);
     command.merge = true;
@@ -121,11 +123,20 @@ fn content(file: &StoredFile) -> Result<Vec<u8>, Failure> {
     file.bytes().map_err(|why| Failure::Script(format!("{}: {why}", file.path)))
 }
 
-fn environment(scene: &Scene, env: &BTreeMap<String, String>, tracing: Tracing) -> Vec<(String, String)> {
+fn environment(
+    scene: &Scene,
+    env: &BTreeMap<String, String>,
+    tracing: Tracing,
+    offline: bool,
+) -> Vec<(String, String)> {
     let mut merged = scene.env.clone();
     if tracing == Tracing::On {
         // Compiled modules that the tests leave would be loaded after programs of the acting side could have changed them.
         merged.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
+    }
+    if offline {
+        // What was fetched beforehand is found without asking an index.
+        merged.entry("UV_OFFLINE".to_owned()).or_insert_with(|| "1".to_owned());
     }
     merged.extend(env.clone());
     merged.into_iter().collect()
@@ -139,7 +150,7 @@ pub(super) async fn judge(
     layers: &Layers,
     workbench: &Workbench,
 ) -> Result<Judgement, JudgeError> {
-    let Judge::Script { on, .. } = &row.judge else {
+    let Judge::Script { on, provision, network, .. } = &row.judge else {
         return Err(JudgeError::Verifier("the task has no script that judges: add one".to_owned()));
     };
     let backend = backend(evidence, workbench);
@@ -165,7 +176,7 @@ pub(super) async fn judge(
             let compared =
                 compared.map_err(|error| JudgeError::Infra(error.to_string()))?.map_err(JudgeError::Infra)?;
             let placed = evidence["placed"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let want = SandboxSpec { backend, image: row.scene.image.clone(), profile: row.scene.profile.clone() };
+            let want = judging(row, provision, backend, evidence, layers, workbench).await?;
             let judged = on_change(row, &want, &delta, Tracing::On, workbench).await;
             let (mut found, replaced_files) = judged.map_err(judge_error)?;
             let taken = replaced_files.taken(&compared);
@@ -178,12 +189,14 @@ pub(super) async fn judge(
             }
             Ok(watched(&found, &doubts, From::FreshDelta, &record))
         }
-        On::Artefacts { scene, .. } => {
+        On::Artefacts { scene, except, .. } => {
             let mut artefacts = Artefacts::default();
             gather(evidence, workbench, &mut artefacts).await?;
-            let want = SandboxSpec { backend, image: scene.image.clone(), profile: scene.profile.clone() };
-            let layer = layers.of(scene, &want, workbench).await.map_err(JudgeError::from)?;
-            let layer = match layer {
+            artefacts.leave_out(except);
+            let ground = layers.ground(scene, provision, backend.clone(), workbench).await.map_err(JudgeError::from)?;
+            let mut want = SandboxSpec { image: ground.image, ..spec(scene, backend) };
+            want.demand.network = network.unwrap_or(want.demand.network);
+            let layer = match ground.layer {
                 Some(digest) => Some(kept(workbench, &digest).await.map_err(JudgeError::from)?),
                 None => None,
             };
@@ -198,6 +211,32 @@ pub(super) async fn judge(
             Ok(watched(&found, &doubts, From::Fresh, &record))
         }
     }
+}
+
+/// Kind of the sandbox in which a whole change is judged: the image that it was made on, with what the tests install.
+async fn judging(
+    row: &Row,
+    provision: &[Step],
+    backend: Option<String>,
+    evidence: &Value,
+    layers: &Layers,
+    workbench: &Workbench,
+) -> Result<SandboxSpec, JudgeError> {
+    let mut want = spec(&row.scene, backend.clone());
+    if let Judge::Script { network: Some(network), .. } = &row.judge {
+        want.demand.network = *network;
+    }
+    let mut scene = row.scene.clone();
+    if evidence["layer"].is_string() {
+        // The change holds the layer too.
+        scene.layer.clear();
+    } else if let Some(image) = evidence["image"].as_str() {
+        image.clone_into(&mut want.image);
+    }
+    if !provision.is_empty() {
+        want.image = layers.ground(&scene, provision, backend, workbench).await.map_err(JudgeError::from)?.image;
+    }
+    Ok(want)
 }
 
 /// True if the tests trace processes themselves. Nobody can trace what is traced already, and a watcher decides no score.

@@ -15,6 +15,9 @@ const WAIT_MS_MAX: u64 = 60_000;
 /// Bytes of a command.
 pub(super) const COMMAND_BYTES_MAX: usize = 64 * 1024;
 
+/// Bytes of a submitted answer.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Tool {
@@ -24,7 +27,7 @@ pub(super) enum Tool {
     Resize(Resize),
     Upload(Upload),
     Download(Download),
-    Submit,
+    Submit(Submit),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -33,6 +36,13 @@ pub(super) struct Exec {
     pub(super) command: String,
     #[serde(default = "exec_ms")]
     pub(super) timeout_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Submit {
+    #[serde(default)]
+    pub(super) answer: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -96,7 +106,7 @@ impl Tool {
             "resize" => Self::Resize(arguments_of(arguments)?),
             "upload" => Self::Upload(arguments_of(arguments)?),
             "download" => Self::Download(arguments_of(arguments)?),
-            "submit" => Self::Submit,
+            "submit" => Self::Submit(arguments_of(arguments)?),
             other => return Err(format!("there is no tool {other:?}")),
         };
         call.bounded()
@@ -111,6 +121,9 @@ impl Tool {
         match &self {
             Self::Exec(Exec { command, .. }) if command.len() > COMMAND_BYTES_MAX => {
                 Err(format!("a command is at most {COMMAND_BYTES_MAX} bytes: upload a script and run that"))
+            }
+            Self::Submit(Submit { answer: Some(answer) }) if answer.len() > ANSWER_BYTES_MAX => {
+                Err(format!("an answer is at most {ANSWER_BYTES_MAX} bytes: leave a longer one in a file"))
             }
             Self::Exec(Exec { command, .. }) if command.contains('\0') => Err("a command holds no NUL".to_owned()),
             Self::Exec(Exec { timeout_ms, .. }) if *timeout_ms > EXEC_MS_MAX => {
@@ -199,6 +212,11 @@ pub(crate) fn all() -> Vec<Value> {
             json!({"path": {"type": "string"}}),
             &["path"],
         ),
-        tool("submit", "Say that the task is done. Ends the episode.", json!({}), &[]),
+        tool(
+            "submit",
+            "Say that the task is done, with the answer where the task asks for one. Ends the episode.",
+            json!({"answer": {"type": "string", "maxLength": ANSWER_BYTES_MAX}}),
+            &[],
+        ),
     ]
 }

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use palestra_sandbox::sandbox::Bounds;
 use palestra_sandbox::wire::FailureCode;
-use palestra_sandbox::{Ending, Sandbox, SandboxError, SandboxSpec};
+use palestra_sandbox::{Command, Ending, Sandbox, SandboxError, SandboxSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::evidence::ARTEFACTS;
 use super::live::{Live, Start, stands};
 use super::rewards;
-use super::row::{Judge, On, Row};
-use super::scene::{DELTA, Layers, begin, keep, kept, user_of};
+use super::row::{Collect, Judge, On, Row};
+use super::scene::{DELTA, Layers, begin, keep, kept, spec, user_of};
 use super::script;
 use super::tools::Tool;
 use crate::work::{Input, Observation, Opening, Workbench, Workspace};
@@ -35,6 +35,8 @@ pub(crate) struct TerminalWorkspace {
     live: Option<Live>,
     /// Result of judging in place; the episode is over then.
     judged: Option<Value>,
+    /// Answer that was submitted.
+    answer: Option<String>,
     /// Cause of the end of the sandbox in which it was being judged.
     ending: Option<Ending>,
     opened: Instant,
@@ -54,13 +56,15 @@ struct Snapshot {
 impl TerminalWorkspace {
     /// Opens one: at the beginning of its task, from a snapshot, or on the disk that an earlier server left.
     pub(super) async fn open(
-        row: Row,
+        mut row: Row,
         opening: &Opening,
         layers: &Layers,
         workbench: &Workbench,
     ) -> Result<Self, SandboxError> {
-        let layer = layers.of(&row.scene, &wanted(&row, opening)?, workbench).await?;
-        Self::over(row, layer, opening, layers, workbench).await
+        let backend = wanted(&row, opening)?.backend;
+        let ground = layers.ground(&row.scene, &[], backend, workbench).await?;
+        row.scene.image = ground.image;
+        Self::over(row, ground.layer, opening, layers, workbench).await
     }
 
     /// Opens one over a layer that somebody else made, in the same ways.
@@ -122,7 +126,18 @@ impl TerminalWorkspace {
             live.note("The place was opened anew: files are as they were, processes and variables are gone.");
         }
         let (workbench, layers, opened) = (workbench.clone(), layers.clone(), live.began());
-        Ok(Self { workbench, layers, row, want, layer, live: Some(live), judged: None, ending: None, opened })
+        Ok(Self {
+            workbench,
+            layers,
+            row,
+            want,
+            layer,
+            live: Some(live),
+            judged: None,
+            answer: None,
+            ending: None,
+            opened,
+        })
     }
 
     /// An independent copy called `name`; `None` once the episode was judged in place.
@@ -162,6 +177,7 @@ impl TerminalWorkspace {
             layer: self.layer.clone(),
             live: Some(live),
             judged: None,
+            answer: None,
             ending: None,
             opened: self.opened,
         }))
@@ -183,6 +199,23 @@ impl TerminalWorkspace {
         let delta = sandbox.delta(DELTA, except).await;
         sandbox.thaw().await?;
         delta
+    }
+
+    /// Runs the commands that leave something to be judged. One that fails leaves nothing; then the tests say so.
+    async fn collect(&mut self, commands: &[Collect]) -> Result<(), SandboxError> {
+        let scene = self.row.scene.clone();
+        for Collect { command, user, timeout_ms } in commands {
+            let sandbox = self.live()?.sandbox();
+            let user = user_of(sandbox, user.as_deref().or(scene.user.as_deref())).await?;
+            let mut command = Command::new(["bash", "-c", command]).folder(&scene.folder).user(user);
+            command.env = scene.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            command.wall = Some(Duration::from_millis(*timeout_ms));
+            match sandbox.exec(&command).await {
+                Ok(_) | Err(SandboxError::Refused { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     async fn artefacts(&mut self, paths: &[String]) -> Result<Value, SandboxError> {
@@ -215,7 +248,14 @@ impl TerminalWorkspace {
             }
             Err(error) => return Err(error),
         };
-        Ok(json!({"backend": backend, "delta": delta, "layer": self.layer, "left_out": left_out, "placed": placed}))
+        Ok(json!({
+            "backend": backend,
+            "image": self.row.scene.image,
+            "delta": delta,
+            "layer": self.layer,
+            "left_out": left_out,
+            "placed": placed,
+        }))
     }
 
     /// Ends the acting side's shell and judges where it stood; other processes go on, since such a task needs them.
@@ -274,9 +314,12 @@ impl Workspace for TerminalWorkspace {
             Input::Text(text) => Tool::command(text),
             Input::Call { tool, arguments } => Tool::read(tool, arguments),
         };
-        let live = self.live()?;
         match tool {
             Ok(mut tool) => {
+                if let Tool::Submit(submit) = &tool {
+                    self.answer.clone_from(&submit.answer);
+                }
+                let live = self.live()?;
                 if let (Some(left), Tool::Exec(exec)) = (left, &mut tool) {
                     exec.timeout_ms = exec.timeout_ms.min(left.as_millis() as u64);
                 }
@@ -288,8 +331,17 @@ impl Workspace for TerminalWorkspace {
 
     async fn evidence(&mut self) -> Result<Value, SandboxError> {
         match self.row.judge.clone() {
-            Judge::Checks { artefacts, .. } => self.artefacts(&artefacts).await,
-            Judge::Script { on: On::Artefacts { paths, .. }, .. } => self.artefacts(&paths).await,
+            Judge::Checks { artefacts, .. } => {
+                let mut evidence = self.artefacts(&artefacts).await?;
+                if let Some(answer) = &self.answer {
+                    evidence["answer"] = json!(answer);
+                }
+                Ok(evidence)
+            }
+            Judge::Script { on: On::Artefacts { paths, .. }, collect, .. } => {
+                self.collect(&collect).await?;
+                self.artefacts(&paths).await
+            }
             Judge::Script { on: On::Delta, .. } => self.whole_change().await,
             Judge::Script { on: On::Place, .. } => self.in_place().await,
         }
@@ -366,11 +418,8 @@ impl Workspace for TerminalWorkspace {
 /// Spec of the sandbox: on the back end of the snapshot, or else on the one that was asked for.
 fn wanted(row: &Row, opening: &Opening) -> Result<SandboxSpec, SandboxError> {
     let asked = opening.config.get("backend").and_then(Value::as_str).map(str::to_owned);
-    Ok(SandboxSpec {
-        backend: snapshot_of(opening)?.map(|snapshot| snapshot.backend).or(asked),
-        image: row.scene.image.clone(),
-        profile: row.scene.profile.clone(),
-    })
+    let backend = snapshot_of(opening)?.map(|snapshot| snapshot.backend).or(asked);
+    Ok(spec(&row.scene, backend))
 }
 
 fn snapshot_of(opening: &Opening) -> Result<Option<Snapshot>, SandboxError> {

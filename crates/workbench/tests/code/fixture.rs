@@ -92,7 +92,7 @@ impl Fixture {
 
     /// Output of a Python script.
     pub(crate) async fn output(&self, script: &str, input: String) -> String {
-        let want = SandboxSpec { backend: None, image: self.image.to_owned(), profile: "code".to_owned() };
+        let want = SandboxSpec::new(None, self.image, "code");
         let sandbox = self.workbench.sandboxes.take(&want).await.expect("a sandbox");
         let command = palestra_sandbox::Command::new(["python3", "-c", script]).input(input);
         let output = sandbox.exec(&command).await.expect("output");
@@ -103,7 +103,7 @@ impl Fixture {
 
     /// True if the image holds a language.
     pub(crate) async fn speaks(&self, language: &palestra_workbench::code::language::Language) -> bool {
-        let want = SandboxSpec { backend: None, image: self.image.to_owned(), profile: "code".to_owned() };
+        let want = SandboxSpec::new(None, self.image, "code");
         let sandbox = self.workbench.sandboxes.take(&want).await.expect("a sandbox");
         let command = palestra_sandbox::Command::new(language.version.clone());
         let output = sandbox.exec(&command).await;

@@ -40,7 +40,7 @@ pub(crate) struct Project {
 }
 
 pub(crate) async fn project(fixture: &Fixture) -> Project {
-    let want = SandboxSpec { backend: None, image: "python".to_owned(), profile: "terminal".to_owned() };
+    let want = SandboxSpec::new(None, "python", "terminal");
     let sandbox = fixture.workbench.sandboxes.take(&want).await.expect("a sandbox");
     let made = sandbox.exec(&Command::shell(MAKE).folder("/home/agent")).await.expect("made");
     assert!(made.success(), "{}", String::from_utf8_lossy(&made.stderr));

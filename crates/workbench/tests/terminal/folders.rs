@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use palestra_sandbox::NetworkAllowance;
 use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, JudgeError, Judgement, Upload, UploadedFile, Work as _};
@@ -188,5 +189,102 @@ async fn preparations_that_fail_are_told() {
         let error = opened.err().expect("refused").to_string();
         assert!(error.contains(words), "{error}");
         assert_eq!(test.workbench.sandboxes.open(), 0);
+    }
+}
+
+#[tokio::test]
+async fn where_builds_have_a_network_steps_become_an_image_that_later_sessions_use() {
+    if no_images() || !crate::workbench::is_root() {
+        return;
+    }
+    let test = TestWorkbench::reaching(NetworkAllowance::Build);
+    // Rights that set-ups of packages need and sessions lack.
+    let dockerfile = format!("{DOCKERFILE}RUN chown 1000:1000 names.txt && touch /usr/local/built\n");
+    let script = TEST.replacen("#!/bin/bash\n", "#!/bin/bash\n[ -e /provided ] || exit 3\n", 1);
+    let changed = [("x/environment/Dockerfile", dockerfile.as_str()), ("x/tests/test.sh", script.as_str())];
+    let mut row = row(&test, &changed);
+    // In place of what an index would give.
+    row["judge"]["provision"] = serde_json::json!([{
+        "step": "run", "argv": ["touch", "/provided"], "user": "root", "folder": "/", "env": {}, "place": "tests/test.sh:2",
+    }]);
+    let report = check_task(&test.terminal, &row, &test.workbench, None).await;
+    assert_eq!(report.faults, Vec::<String>::new());
+    assert_eq!((report.solution, report.null), (Some(1.0), Some(0.0)));
+    let images = test.workbench.sandboxes.images().list().expect("listed");
+    let made: Vec<&str> =
+        images.iter().map(|image| image.name.as_str()).filter(|name| name.starts_with("task-")).collect();
+    assert_eq!(made.len(), 2, "one to act in, one to judge in: {made:?}");
+
+    let mut workspace = test.open(&row, "session").await;
+    let seen =
+        exec(&mut *workspace, "stat -c %u names.txt; ls /usr/local/built /provided; chown 0 names.txt").await.text;
+    assert!(seen.contains("1000") && seen.contains("/usr/local/built\n"), "{seen}");
+    assert!(seen.contains("'/provided'") && seen.contains("not permitted"), "{seen}");
+    let evidence = workspace.evidence().await.expect("evidence");
+    assert!(evidence["image"].as_str().is_some_and(|image| made.contains(&image)), "{evidence}");
+    assert!(evidence["layer"].is_null());
+    workspace.close().await;
+}
+
+#[tokio::test]
+async fn a_task_without_a_solution_is_played_and_not_trained_on() {
+    if no_images() {
+        return;
+    }
+    let test = TestWorkbench::new();
+    let mut unproven = row(&test, &[]);
+    unproven.as_object_mut().expect("a row").remove("solution");
+    assert_eq!(test.terminal.admit(&unproven, &test.workbench).await, Ok(()));
+    let judgement = attempt(&test, &unproven, "echo good day ann bob > out.txt").await.expect("judged");
+    assert_eq!((score(&judgement), judgement.trainable), (1.0, false), "{judgement:?}");
+    assert!(judgement.checks[0].evidence.contains("nothing proves"), "{judgement:?}");
+    test.terminal.trust(&mut unproven);
+    let judgement = attempt(&test, &unproven, "echo good day ann bob > out.txt").await.expect("judged");
+    assert!(judgement.trainable, "{judgement:?}");
+}
+
+#[tokio::test]
+async fn what_is_collected_is_judged_and_what_is_left_out_is_not() {
+    if no_images() {
+        return;
+    }
+    let test = TestWorkbench::new();
+    let toml = "artifacts = [{source = \"/app\", exclude = [\"*.log\"]}]\n[verifier]\nenvironment_mode = \"separate\"\n\
+                collect = [{command = \"cp /app/state /app/taken; touch /app/a.log\"}]\n\
+                [environment.healthcheck]\ncommand = \"test -e /app/names.txt\"\n";
+    let script = "#!/bin/bash\n[ \"$(cat /app/taken)\" = up ] && [ ! -e /app/a.log ]; echo $((1 - $?)) > /logs/verifier/reward.txt\n";
+    let changed = [("x/task.toml", toml), ("x/tests/test.sh", script)];
+    let judgement = attempt(&test, &row(&test, &changed), "echo up > state").await.expect("judged");
+    assert_eq!(score(&judgement), 1.0, "{judgement:?}");
+    let sick = toml.replace("test -e /app/names.txt\"", "false\"\nretries = 1\ninterval_sec = 0");
+    let changed = [("x/task.toml", sick.as_str()), ("x/tests/test.sh", script)];
+    let refused = test.terminal.admit(&row(&test, &changed), &test.workbench).await.expect_err("refused");
+    assert!(refused.contains("the healthcheck did not succeed: false"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_task_that_asks_for_a_network_gets_it_where_the_operator_allows() {
+    if no_images() || !crate::workbench::is_root() {
+        return;
+    }
+    let own = std::fs::read_to_string("/etc/resolv.conf").expect("a resolver");
+    let dockerfile = ("x/environment/Dockerfile", "FROM ubuntu\nWORKDIR /app\n");
+    let asks = ("x/task.toml", "[environment]\nallow_internet = true\n[verifier]\nnetwork_mode = \"no-network\"\n");
+    for (allowed, toml, reaches) in [
+        (NetworkAllowance::All, asks, true),
+        (NetworkAllowance::Build, asks, false),
+        (NetworkAllowance::All, ("x/task.toml", ""), false),
+    ] {
+        let test = TestWorkbench::reaching(allowed);
+        let script = "#!/bin/bash\n[ -s /etc/resolv.conf ]; echo $? > /logs/verifier/reward.txt\n";
+        let row = row(&test, &[dockerfile, toml, ("x/tests/test.sh", script)]);
+        let mut workspace = test.open(&row, "network").await;
+        let seen = exec(&mut *workspace, "cat /etc/resolv.conf").await.text;
+        assert_eq!(seen.trim() == own.trim() && !seen.trim().is_empty(), reaches, "{allowed:?}: {seen:?}");
+        assert_eq!(workspace.isolation()["lines"]["net"]["enforced"], serde_json::json!(!reaches));
+        let evidence = workspace.evidence().await.expect("evidence");
+        workspace.close().await;
+        let judged = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.workbench).await.expect("judged");
+        assert_eq!(score(&judged), 1.0, "the tests have none: {judged:?}");
     }
 }

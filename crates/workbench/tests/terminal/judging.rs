@@ -5,7 +5,7 @@ use palestra_workbench::terminal::check::{check_task, score};
 use palestra_workbench::work::{From, Judgement, Upload, Work as _};
 use serde_json::json;
 
-use crate::workbench::{PLAIN, TestWorkbench, exec, is_root};
+use crate::workbench::{PLAIN, TestWorkbench, call, exec, is_root};
 
 #[tokio::test]
 async fn a_sound_task_is_proven() {
@@ -114,5 +114,23 @@ async fn programs_do_not_find_hidden_files_and_tasks_that_lay_them_beside_are_re
         let text = format!("{before}run: '{line}'{}", after.split_once('\'').expect("its end").1);
         let faults = test.terminal.rows(&Upload::Text(text)).expect_err("refused");
         assert!(faults.iter().any(|fault| fault.detail.contains(part)), "{faults:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_submitted_answer_is_judged() {
+    let test = TestWorkbench::new();
+    let yaml = "name: sum\nimage: host\ninstruction: How much is 40 + 2?\nanswer: \"42\"\n\
+                checks: [{name: sum, answer: {equals: \"42\", trim: true}}]\n";
+    let row = test.row(yaml);
+    let report = check_task(&test.terminal, &row, &test.workbench, None).await;
+    assert_eq!(report.faults, Vec::<String>::new());
+    for (answer, expected) in [(json!({"answer": "42 \n"}), 1.0), (json!({"answer": "41"}), 0.0), (json!({}), 0.0)] {
+        let mut workspace = test.open(&row, "answers").await;
+        assert!(call(&mut *workspace, "submit", answer.clone()).await.terminated);
+        let evidence = workspace.evidence().await.expect("evidence");
+        workspace.close().await;
+        let judged = test.terminal.judge(&row, Secrets::Seed(7), &evidence, &test.workbench).await.expect("judged");
+        assert_eq!((score(&judged), judged.trainable), (expected, true), "{answer}: {judged:?}");
     }
 }

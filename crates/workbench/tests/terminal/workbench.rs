@@ -6,7 +6,7 @@ use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::pool::Bounds;
-use palestra_sandbox::{Backend, Docker, Local, Sandboxes, shipped};
+use palestra_sandbox::{Allowance, Backend, Docker, Local, NetworkAllowance, Sandboxes, shipped};
 use palestra_state::secrets::Secrets;
 use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Input, Observation, Opening, Upload, Work as _, Workbench, Workspace};
@@ -25,6 +25,27 @@ impl TestWorkbench {
         let folder = tempfile::tempdir().expect("a folder");
         let local = Local::new(&folder.path().join("sandbox")).expect("a back end");
         Self::with(Arc::new(local), folder)
+    }
+
+    /// One whose builds, or all that ask for it, have a network; with images of its own beside those that are there.
+    pub(crate) fn reaching(network: NetworkAllowance) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let local = Local::new(&folder.path().join("sandbox")).expect("a back end");
+        let own = folder.path().join("own-images");
+        let there = std::path::PathBuf::from(std::env::var("PALESTRA_IMAGES").expect("images"));
+        for name in ["shell", "python"] {
+            std::fs::create_dir_all(own.join(name)).expect("made");
+            let from = there.join(name).join("image.json");
+            if from.is_file() {
+                std::fs::copy(from, own.join(name).join("image.json")).expect("copied");
+            }
+        }
+        let bounds = Bounds { sandboxes_max: 16, warm_min: 0 };
+        let allowance = Allowance { network, ..Allowance::default() };
+        let profiles = shipped::profiles().expect("profiles");
+        let sandboxes = Sandboxes::allowing(vec![Arc::new(local)], Images::new(own), profiles, bounds, allowance);
+        let workbench = Workbench { sandboxes, blobs: Blobs::new(folder.path().join("blobs")) };
+        Self { workbench, terminal: Terminal::new(), _folder: folder }
     }
 
     /// One with a back end of that name alone; `None` where it or an image is missing.

@@ -13,7 +13,7 @@ use super::super::child::NOT_STARTED;
 use super::super::failure::Failure;
 use super::super::keeper::{self, FIRST_ALONE, REPORT_BYTES, Report};
 use super::super::processes::{Ended, Reaped, signal_all};
-use super::super::spawn::{self, CommandIo, Started};
+use super::super::spawn::{self, CommandIo, CommandUser, Started};
 use super::is_kept_back;
 use crate::handover::{ASK_BYTES_MAX, Answer, Ask, STREAMS};
 use crate::wire::{Exec, Programs, Rlimits, User};
@@ -132,7 +132,8 @@ impl Call {
         };
         let [input, output, error] = streams;
         let io = CommandIo { input, output, error: Some(error), terminal: false };
-        self.running = Some((spawn::start(&exec, &shared.limits, shared.user, &io, None)?, exec));
+        let user = CommandUser { user: shared.user, owns_files: false };
+        self.running = Some((spawn::start(&exec, &shared.limits, user, &io, None)?, exec));
         Ok(())
     }
 

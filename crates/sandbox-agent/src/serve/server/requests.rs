@@ -16,6 +16,7 @@ use super::super::commands::{Command, CommandPolicy, set_nonblocking};
 use super::super::failure::Failure;
 use super::super::jobs::{Job, JobContext, JobThreads};
 use super::super::programs::ProgramLauncher;
+use super::super::spawn::CommandUser;
 use super::super::watcher::Watch;
 use super::super::{file, paths, privilege, processes};
 use super::{AgreedSettings, Input, Server};
@@ -197,7 +198,7 @@ impl Server {
         input.rewind().map_err(|error| Failure::io(&error, "standard input"))?;
         let mut policy = self.policy_for(exec)?;
         if let Some(programs) = policy.exec.programs.take() {
-            let launcher = ProgramLauncher::open(stream, programs, policy.limits, policy.user)?;
+            let launcher = ProgramLauncher::open(stream, programs, policy.limits, policy.user.user)?;
             policy.exec.env.push((Programs::VARIABLE.to_owned(), launcher.program()));
             policy.launcher = Some(launcher);
         }
@@ -209,7 +210,7 @@ impl Server {
     /// Gives up what is not needed any more; what follows needs less.
     fn set_up(&mut self, setup: Setup) -> Result<Event, String> {
         let layers = self.layers.take().ok_or("a second setup")?;
-        let other_uid = privilege::reduce(setup.user)?;
+        let other_uid = privilege::reduce(setup.user, setup.owns_files)?;
         let owner = other_uid.then_some(setup.user);
         for folder in &setup.folders {
             make_folder(folder, owner).map_err(|failure| failure.to_string())?;
@@ -218,8 +219,8 @@ impl Server {
         let context = JobContext { outbox: Arc::clone(&self.outbox), layers, owners: other_uid };
         let threads = JobThreads::new(context).map_err(|error| error.to_string())?;
         let seccomp = privilege::load_filter(&setup.seccomp);
-        let Setup { rlimits, output_bytes_max, .. } = setup;
-        self.agreed = Some(AgreedSettings { rlimits, output_bytes_max, other_uid, threads, upper });
+        let Setup { rlimits, output_bytes_max, owns_files, .. } = setup;
+        self.agreed = Some(AgreedSettings { rlimits, output_bytes_max, other_uid, owns_files, threads, upper });
         Ok(Event::Ready { protocol: PROTOCOL, other_uid, seccomp })
     }
 
@@ -235,7 +236,7 @@ impl Server {
             stack_bytes: own.stack_bytes.or(all.stack_bytes),
         };
         let output_bytes_max = exec.output_bytes_max.unwrap_or(agreed.output_bytes_max);
-        let user: Option<User> = agreed.other_uid.then_some(exec.user);
+        let user = CommandUser { user: agreed.other_uid.then_some(exec.user), owns_files: agreed.owns_files };
         let watch = exec.watch.then(|| Watch::new(agreed.upper.as_ref(), agreed.other_uid)).transpose()?;
         Ok(CommandPolicy { exec, limits, user, output_bytes_max, launcher: None, watch })
     }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use palestra_sandbox::image::{Aliases, Definition};
+use palestra_sandbox::image::Definition;
+use palestra_sandbox::shipped;
 
 use super::dockerfile::{self, Instruction};
-use super::{Folder, packages, words};
+use super::{Folder, packages, provision, words};
+use crate::checks::archive::fits;
 use crate::checks::form::resolved;
 use crate::terminal::row::{Scene, Step, StoredFile};
 use crate::work::Fault;
@@ -51,8 +53,8 @@ pub(super) fn scene(folder: &Folder<'_>, file: &str, context: &str, faults: &mut
         file,
         context,
         scene: Scene { profile: "root".to_owned(), folder: "/".to_owned(), ..Scene::default() },
-        image_env: BTreeMap::new(),
         arguments: BTreeMap::new(),
+        inherited: inherited(),
         user: "root".to_owned(),
         shell: vec!["/bin/sh".to_owned(), "-c".to_owned()],
         begun: false,
@@ -68,19 +70,38 @@ pub(super) fn scene(folder: &Folder<'_>, file: &str, context: &str, faults: &mut
     if build.user != "root" {
         build.scene.user = Some(build.user);
     }
+    build.scene.image = packages::image_with(folder.sandboxes.images(), &build.scene.image, &build.scene.layer);
     build.scene
 }
 
-/// The image that stands in for a base image.
+/// The scene of an image that is named.
 ///
 /// # Errors
-/// In words, when none does.
-pub(super) fn image(base: &str) -> Result<String, String> {
-    let aliases = Aliases::shipped()?;
-    let alias = aliases.find(base).ok_or_else(|| {
-        format!("no image of ours stands in for {base:?}: see sandboxes/aliases.toml for those that do")
-    })?;
-    Ok(alias.image.clone())
+/// In words, when none is here that can be used for it.
+pub(super) fn named(folder: &Folder<'_>, base: &str) -> Result<Scene, String> {
+    let mut scene = Scene { profile: "root".to_owned(), folder: "/".to_owned(), ..Scene::default() };
+    begin(folder, base, &mut scene)?;
+    Ok(scene)
+}
+
+/// Begins a scene on an image that stands in for a base image.
+fn begin(folder: &Folder<'_>, base: &str, scene: &mut Scene) -> Result<(), String> {
+    let images = folder.sandboxes.images();
+    scene.image = images.stand_in(base)?;
+    // What an image of the operator's sets is part of it; ours say what every sandbox has.
+    if Definition::shipped_names().all(|name| name != scene.image)
+        && let Ok(image) = images.resolve(&scene.image)
+    {
+        scene.env.extend(image.env.iter().cloned());
+        scene.folder.clone_from(&image.folder);
+    }
+    Ok(())
+}
+
+/// Variables that every sandbox has.
+fn inherited() -> BTreeMap<String, String> {
+    let root = shipped::profiles().ok().and_then(|mut profiles| profiles.remove("root"));
+    root.map(|profile| profile.env.value.iter().cloned().collect()).unwrap_or_default()
 }
 
 struct Build<'a> {
@@ -88,10 +109,10 @@ struct Build<'a> {
     file: &'a str,
     context: &'a str,
     scene: Scene,
-    /// Environment of the image, which `$PATH` and others refer to.
-    image_env: BTreeMap<String, String>,
     /// `ARG`s.
     arguments: BTreeMap<String, String>,
+    /// Variables of the base image.
+    inherited: BTreeMap<String, String>,
     user: String,
     shell: Vec<String>,
     begun: bool,
@@ -134,16 +155,20 @@ impl Build<'_> {
     fn from(&mut self, rest: &str) -> Result<(), String> {
         if std::mem::replace(&mut self.begun, true) {
             return Err(
-                "a second FROM: files of several stages are not supported; put what is needed into one".to_owned()
+                "a second FROM: several stages take a Docker engine, which this server has not; put what is needed into one".to_owned()
             );
         }
         let words = words::split(rest)?;
-        match words.as_slice() {
-            [base] => self.scene.image = image(&self.expand(base)?)?,
-            [base, keyword, _] if keyword.eq_ignore_ascii_case("as") => self.scene.image = image(&self.expand(base)?)?,
+        let base = match words.as_slice() {
+            [base] => base,
+            [base, keyword, _] if keyword.eq_ignore_ascii_case("as") => base,
             _ => return Err(format!("FROM {rest:?} must name an image")),
+        };
+        let base = self.expand(base)?;
+        begin(self.folder, &base, &mut self.scene)?;
+        if let Ok(image) = Definition::shipped(&self.scene.image) {
+            self.inherited.extend(image.env);
         }
-        self.image_env = Definition::shipped(&self.scene.image).map(|image| image.env).unwrap_or_default();
         // Arguments from before FROM are not seen after it.
         self.arguments.clear();
         Ok(())
@@ -179,6 +204,9 @@ impl Build<'_> {
 
     fn copy(&mut self, instruction: &Instruction) -> Result<(), String> {
         let Instruction { name, options, rest, documents, .. } = instruction;
+        if let Some(version) = uv_image(options) {
+            return self.copy_uv(version, instruction);
+        }
         let mut user = "root".to_owned();
         let mut mode = None;
         for (option, value) in options {
@@ -192,7 +220,7 @@ impl Build<'_> {
                 "link" => {}
                 "from" => {
                     return Err(
-                        "--from: files of other stages or images are not supported, add them to the folder".to_owned()
+                        "--from: files of other stages or images take a Docker engine, which this server has not; add them to the folder".to_owned()
                     );
                 }
                 other => return Err(format!("--{other} is not supported: leave it out")),
@@ -226,6 +254,33 @@ impl Build<'_> {
         }
         self.scene.layer.push(Step::Files { files, user });
         Ok(())
+    }
+
+    /// Copies uv out of its own image: the same program is in the index of Python packages.
+    fn copy_uv(&mut self, version: &str, instruction: &Instruction) -> Result<(), String> {
+        let words = match dockerfile::list(&instruction.rest) {
+            Some(words) => words,
+            None => words::split(&instruction.rest)?,
+        };
+        let [sources @ .., target] = words.as_slice() else { return Err("COPY must name files".to_owned()) };
+        if let Some(other) = sources.iter().find(|source| !["/uv", "/uvx"].contains(&source.as_str())) {
+            return Err(format!(
+                "{other:?} is not copied out of the image of uv here, correct the path: it must be /uv or /uvx"
+            ));
+        }
+        let target = resolved(&self.scene.folder, &self.expand(target)?);
+        let folder = match target.rsplit_once('/') {
+            Some((folder, "uv" | "uvx")) => folder,
+            _ => &target,
+        };
+        let place = self.line(instruction);
+        self.scene.layer.extend(provision::uv_in(folder, version, &place));
+        Ok(())
+    }
+
+    /// Where an instruction is written.
+    fn line(&self, instruction: &Instruction) -> String {
+        format!("{}:{}", self.folder.place(self.file), instruction.line)
     }
 
     /// True if a target is a folder: by its writing, or because it is known to be there.
@@ -280,7 +335,7 @@ impl Build<'_> {
                 return Err(format!("--{option}={value} is not supported: leave it out"));
             }
         }
-        let place = format!("{}:{}", self.folder.fault(self.file, "").place, instruction.line);
+        let place = self.line(instruction);
         let mut env = self.scene.env.clone();
         for (name, value) in &self.arguments {
             env.entry(name.clone()).or_insert_with(|| value.clone());
@@ -309,6 +364,13 @@ impl Build<'_> {
             }
             None => instruction.rest.clone(),
         };
+        let line = match provision::without_installer(&line) {
+            Some((rest, version)) => {
+                self.scene.layer.extend(provision::uv_in(provision::INSTALLED_IN, &version, &place));
+                rest
+            }
+            None => line,
+        };
         let (packages, left) = packages::installs(&line);
         for (kind, names) in packages {
             self.scene.layer.push(Step::Packages { names, kind, place: place.clone() });
@@ -322,11 +384,18 @@ impl Build<'_> {
     }
 
     fn expand(&self, text: &str) -> Result<String, String> {
-        let mut variables = self.image_env.clone();
+        let mut variables = self.inherited.clone();
         variables.extend(self.arguments.clone());
         variables.extend(self.scene.env.clone());
         words::expand(text, &variables)
     }
+}
+
+/// The version of uv that files are copied from the image of, empty for the newest; `None` where it is another image.
+fn uv_image(options: &[(String, String)]) -> Option<&str> {
+    let (_, from) = options.iter().find(|(option, _)| option == "from")?;
+    let rest = from.strip_prefix("ghcr.io/astral-sh/uv")?;
+    if rest.is_empty() { Some("") } else { rest.strip_prefix(':').map(|tag| tag.split('@').next().unwrap_or(tag)) }
 }
 
 /// The rest of a name below a folder; the folder `""` is the context itself.
@@ -342,16 +411,6 @@ fn prefix_that_fits<'n>(name: &'n str, pattern: &str) -> Option<&'n str> {
     let fits = head.split('/').count() == parts
         && head.split('/').zip(pattern.split('/')).all(|(part, pattern)| fits(part.as_bytes(), pattern.as_bytes()));
     fits.then_some(head)
-}
-
-/// True if a name fits a pattern with `*` and `?`.
-fn fits(name: &[u8], pattern: &[u8]) -> bool {
-    match pattern.split_first() {
-        None => name.is_empty(),
-        Some((b'*', rest)) => (0..=name.len()).any(|skipped| fits(&name[skipped..], rest)),
-        Some((b'?', rest)) => name.split_first().is_some_and(|(_, name)| fits(name, rest)),
-        Some((letter, rest)) => name.split_first().is_some_and(|(first, name)| first == letter && fits(name, rest)),
-    }
 }
 
 #[cfg(test)]

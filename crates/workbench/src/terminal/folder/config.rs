@@ -1,8 +1,10 @@
-//! `task.toml` of the public layout, schema 1.0 to 1.4. What cannot be honoured is a fault; what does not concern an episode is
-//! read and passed over.
+//! `task.toml` of the public layout, schema 1.0 to 1.4. What cannot be honoured is a fault; what is not honoured and may not matter,
+//! as the proof shows, is a note; what does not concern an episode is read and passed over.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use palestra_sandbox::{Demand, NetworkAllowance, Profile, Sandboxes, shipped};
 use serde::Deserialize;
 use toml::Value;
 
@@ -34,8 +36,9 @@ pub(super) struct Verifier {
     pub(super) user: Option<Name>,
     pub(super) environment_mode: Option<String>,
     pub(super) environment: Option<Environment>,
-    pub(super) collect: Vec<Value>,
+    pub(super) collect: Vec<Collect>,
     pub(super) network_mode: Option<String>,
+    pub(super) network: Option<NetworkTable>,
     #[serde(rename = "allowed_hosts")]
     _allowed_hosts: Option<Vec<String>>,
 }
@@ -46,8 +49,62 @@ pub(super) struct Agent {
     pub(super) timeout_sec: Option<f64>,
     pub(super) user: Option<Name>,
     pub(super) network_mode: Option<String>,
+    pub(super) network: Option<NetworkTable>,
+    #[serde(rename = "setup_network")]
+    _setup_network: Option<NetworkTable>,
     #[serde(rename = "allowed_hosts")]
     _allowed_hosts: Option<Vec<String>>,
+}
+
+/// A mode of the network in a table of its own.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct NetworkTable {
+    mode: Option<String>,
+    #[serde(rename = "allowed_hosts")]
+    _allowed_hosts: Option<Vec<String>>,
+}
+
+/// A command that leaves something to be judged.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Collect {
+    pub(super) command: String,
+    #[serde(default)]
+    pub(super) service: Option<String>,
+    #[serde(default)]
+    pub(super) user: Option<Name>,
+    #[serde(default)]
+    pub(super) timeout_sec: Option<f64>,
+}
+
+/// A command that succeeds once the environment can be used.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Healthcheck {
+    pub(super) command: String,
+    #[serde(default = "five")]
+    pub(super) interval_sec: f64,
+    #[serde(default = "thirty")]
+    pub(super) timeout_sec: f64,
+    #[serde(default)]
+    pub(super) start_period_sec: f64,
+    #[serde(default = "five", rename = "start_interval_sec")]
+    _start_interval_sec: f64,
+    #[serde(default = "three")]
+    pub(super) retries: u32,
+}
+
+fn five() -> f64 {
+    5.0
+}
+
+fn thirty() -> f64 {
+    30.0
+}
+
+fn three() -> u32 {
+    3
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -60,10 +117,8 @@ pub(super) struct Environment {
     pub(super) cpus: Option<f64>,
     pub(super) memory_mb: Option<u64>,
     pub(super) memory: Option<String>,
-    #[serde(rename = "storage_mb")]
-    _storage_mb: Option<u64>,
-    #[serde(rename = "storage")]
-    _storage: Option<String>,
+    pub(super) storage_mb: Option<u64>,
+    pub(super) storage: Option<String>,
     pub(super) gpus: Option<u64>,
     #[serde(rename = "gpu_types")]
     _gpu_types: Option<Vec<String>>,
@@ -72,10 +127,11 @@ pub(super) struct Environment {
     pub(super) env: BTreeMap<String, String>,
     #[serde(rename = "skills_dir")]
     _skills_dir: Option<String>,
-    pub(super) healthcheck: Option<Value>,
+    pub(super) healthcheck: Option<Healthcheck>,
     pub(super) workdir: Option<String>,
     pub(super) allow_internet: Option<bool>,
     pub(super) network_mode: Option<String>,
+    pub(super) network: Option<NetworkTable>,
     #[serde(rename = "allowed_hosts")]
     _allowed_hosts: Option<Vec<String>>,
 }
@@ -101,9 +157,26 @@ pub(super) enum Artifact {
     Path(String),
     Entry {
         source: String,
+        #[serde(default, rename = "destination")]
+        _destination: Option<String>,
         #[serde(default)]
         service: Option<String>,
+        #[serde(default)]
+        exclude: Vec<String>,
     },
+}
+
+/// Findings in the settings, each fault with its field.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) faults: Vec<(String, String)>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Findings {
+    fn fault(&mut self, field: impl Into<String>, detail: impl Into<String>) {
+        self.faults.push((field.into(), detail.into()));
+    }
 }
 
 impl Config {
@@ -120,125 +193,212 @@ impl Config {
         self.metadata.get("offline").and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// Unsupported settings, each with its field.
-    pub(super) fn faults(&self, memory_bytes: u64, cpu_thousandths: u64) -> Vec<(String, String)> {
-        let mut faults = Vec::new();
-        let mut fault = |field: &str, detail: String| faults.push((field.to_owned(), detail));
+    /// Settings that cannot be honoured, and those that are not.
+    pub(super) fn findings(&self, sandboxes: &Sandboxes) -> Findings {
+        let mut found = Findings::default();
         if let Some(version) = &self.schema_version
             && !version.starts_with("1.")
             && version != "1"
         {
-            fault("schema_version", format!("{version:?} is not known: use 1.0 to 1.4"));
+            found.fault("schema_version", format!("{version:?} is not known: use 1.0 to 1.4"));
         }
-        if self.steps.as_ref().is_some_and(|steps| !steps.is_empty()) {
-            fault("steps", "tasks of several steps are not supported: split them".to_owned());
-        }
-        if !self.verifier.collect.is_empty() {
-            fault("verifier.collect", "is not supported: leave it out".to_owned());
+        if let Some(steps) = self.steps.as_ref().filter(|steps| !steps.is_empty()) {
+            let count = steps.len();
+            let why = format!(
+                "{count} steps: tasks of several steps are not supported, since a session has one instruction and one verdict; \
+                 publish each step as a task"
+            );
+            found.fault("steps", why);
         }
         if let Some(mode) = &self.verifier.environment_mode
             && !["shared", "separate", "in_place"].contains(&mode.as_str())
         {
-            fault("verifier.environment_mode", format!("{mode:?} must be shared, separate or in_place"));
+            found.fault("verifier.environment_mode", format!("{mode:?} must be shared, separate or in_place"));
         }
         if self.verifier.environment.is_some()
             && self.verifier.environment_mode.as_deref().is_some_and(|mode| mode != "separate")
         {
-            fault("verifier.environment", "must be used with environment_mode = \"separate\"".to_owned());
+            found.fault("verifier.environment", "must be used with environment_mode = \"separate\"");
         }
         for (field, seconds) in
             [("verifier.timeout_sec", self.verifier.timeout_sec), ("agent.timeout_sec", self.agent.timeout_sec)]
         {
-            if seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
-                fault(field, "must be above 0".to_owned());
+            if let Some(seconds) = seconds.filter(|seconds| !(seconds.is_finite() && *seconds > 0.0)) {
+                found.fault(field, format!("{seconds} must be above 0"));
             }
         }
+        self.network_findings(sandboxes, &mut found);
+        self.environment.findings("environment", sandboxes, &mut found);
+        if let Some(environment) = &self.verifier.environment {
+            environment.findings("verifier.environment", sandboxes, &mut found);
+        }
+        self.artifact_findings(&mut found);
+        found
+    }
+
+    fn network_findings(&self, sandboxes: &Sandboxes, found: &mut Findings) {
+        let (agent, verifier) = (&self.agent, &self.verifier);
         let modes = [
-            ("environment.network_mode", &self.environment.network_mode),
-            ("agent.network_mode", &self.agent.network_mode),
-            ("verifier.network_mode", &self.verifier.network_mode),
+            ("environment", self.environment.network_mode()),
+            ("agent", mode(agent.network_mode.as_ref(), agent.network.as_ref())),
+            ("verifier", mode(verifier.network_mode.as_ref(), verifier.network.as_ref())),
+            ("verifier.environment", verifier.environment.as_ref().and_then(Environment::network_mode)),
         ];
-        for (field, mode) in modes {
-            if let Some(detail) = mode.as_deref().and_then(|mode| self.network(mode)) {
-                fault(field, detail);
+        for (place, mode) in modes {
+            let Some((field, mode)) = mode else { continue };
+            let field = format!("{place}.{field}");
+            match mode {
+                "no-network" => {}
+                _ if self.offline() && ["public", "allowlist"].contains(&mode) => {}
+                "public" if sandboxes.allowance().network == NetworkAllowance::All => {}
+                "public" => found.notes.push(format!(
+                    "{field} asks for a network ({mode}), and sandboxes have none: the task was proven without; --sandbox-network all gives it one"
+                )),
+                "allowlist" => found.notes.push(format!(
+                    "{field} asks for some hosts ({mode}), and sandboxes reach all or none: the task was proven without a network"
+                )),
+                other => found.fault(field, format!("{other:?} must be no-network, public or allowlist")),
             }
         }
-        let environments =
-            [("environment", Some(&self.environment)), ("verifier.environment", self.verifier.environment.as_ref())];
-        for (place, environment) in environments {
-            let Some(environment) = environment else { continue };
-            if environment.network_mode.is_none()
-                && environment.allow_internet == Some(true)
-                && let Some(detail) = self.network("public")
-            {
-                fault(&format!("{place}.allow_internet"), detail);
-            }
-            for (field, detail) in environment.faults(memory_bytes, cpu_thousandths) {
-                fault(&format!("{place}.{field}"), detail);
-            }
-        }
+    }
+
+    fn artifact_findings(&self, found: &mut Findings) {
         for artifact in &self.artifacts {
             if let Artifact::Entry { service: Some(service), .. } = artifact
                 && service != "main"
             {
-                fault("artifacts", format!("there is no service {service:?}: leave it out"));
+                found.fault("artifacts", other_service(service));
             }
             if artifact.source().split('/').any(|part| part == "..") {
-                fault("artifacts", format!("{:?} leads elsewhere: use a path inside the folder", artifact.source()));
+                found.fault(
+                    "artifacts",
+                    format!("{:?} leads elsewhere: use a path inside the folder", artifact.source()),
+                );
             }
         }
-        faults
+        for collect in &self.verifier.collect {
+            if let Some(service) = collect.service.as_ref().filter(|service| *service != "main") {
+                found.fault("verifier.collect", other_service(service));
+            }
+        }
     }
 
-    fn network(&self, mode: &str) -> Option<String> {
-        match mode {
-            "no-network" => None,
-            "public" | "allowlist" if self.offline() => None,
-            "public" | "allowlist" => Some(format!(
-                "{mode:?} cannot be honoured: sandboxes have no network. Where the task needs none, say \"no-network\", or \
-                 `offline = true` under [metadata]"
-            )),
-            other => Some(format!("{other:?} is none of no-network, public and allowlist")),
+    /// True if the acting side is to have a network, where the operator allows one.
+    pub(super) fn wants_network(&self) -> bool {
+        let agent = mode(self.agent.network_mode.as_ref(), self.agent.network.as_ref());
+        let asked = agent.or_else(|| self.environment.network_mode());
+        asked.is_some_and(|(_, mode)| mode == "public") && !self.offline()
+    }
+
+    /// The same for the tests; as the acting side where it is left out.
+    pub(super) fn verifier_wants_network(&self) -> Option<bool> {
+        let own = mode(self.verifier.network_mode.as_ref(), self.verifier.network.as_ref());
+        own.map(|(_, mode)| mode == "public" && !self.offline())
+    }
+}
+
+fn other_service(service: &str) -> String {
+    format!("there is no service {service:?}, since a task has one container: name main, or leave it out")
+}
+
+/// A mode of the network with the field that names it.
+fn mode<'a>(plain: Option<&'a String>, table: Option<&'a NetworkTable>) -> Option<(&'static str, &'a str)> {
+    let plain = plain.map(|mode| ("network_mode", mode.as_str()));
+    plain.or_else(|| Some(("network.mode", table?.mode.as_deref()?)))
+}
+
+impl Environment {
+    fn network_mode(&self) -> Option<(&'static str, &str)> {
+        let allowed = self.allow_internet.map(|allowed| {
+            let mode = if allowed { "public" } else { "no-network" };
+            ("allow_internet", mode)
+        });
+        mode(self.network_mode.as_ref(), self.network.as_ref()).or(allowed)
+    }
+
+    /// Demand on sandboxes; more disk than the operator allows is not asked for.
+    pub(super) fn demand(&self, sandboxes: &Sandboxes) -> Demand {
+        let megabytes = |number: Option<u64>, text: &Option<String>| {
+            let asked = number.or_else(|| megabytes(text.as_ref()?))?;
+            Some(asked.saturating_mul(1 << 20)).filter(|bytes| *bytes > 0)
+        };
+        let cores = self.cpus.filter(|cpus| cpus.is_finite() && *cpus > 0.0);
+        let disk = megabytes(self.storage_mb, &self.storage);
+        Demand {
+            memory_bytes: megabytes(self.memory_mb, &self.memory),
+            cpu_thousandths: cores.map(|cpus| (cpus * 1_000.0) as u64),
+            disk_bytes: disk.filter(|bytes| *bytes <= most_disk(sandboxes)),
+            network: false,
+        }
+    }
+
+    fn findings(&self, place: &str, sandboxes: &Sandboxes, found: &mut Findings) {
+        if let Some(os) = self.os.as_ref().filter(|os| !os.eq_ignore_ascii_case("linux")) {
+            found.fault(format!("{place}.os"), format!("{os:?}: sandboxes are linux, leave it out"));
+        }
+        for (field, size) in [("memory", &self.memory), ("storage", &self.storage)] {
+            if let Some(size) = size.as_ref().filter(|size| megabytes(size).is_none()) {
+                found.fault(format!("{place}.{field}"), format!("{size:?} is no size such as 2G or 512M"));
+            }
+        }
+        if let Some(cpus) = self.cpus.filter(|cpus| !(cpus.is_finite() && *cpus > 0.0)) {
+            found.fault(format!("{place}.cpus"), format!("{cpus} must be above 0"));
+        }
+        if let Some(profile) = root() {
+            for (limit, why) in self.demand(sandboxes).beyond(&profile, sandboxes.allowance()) {
+                let field = if limit == "cores" { "cpus" } else { "memory_mb" };
+                found.fault(format!("{place}.{field}"), why);
+            }
+        }
+        let storage = self.storage_mb.or_else(|| megabytes(self.storage.as_ref()?));
+        if let Some(storage) = storage.filter(|storage| storage.saturating_mul(1 << 20) > most_disk(sandboxes)) {
+            found.notes.push(format!(
+                "{place}.storage_mb asks for {storage} MB of disk, and sandboxes have at most {}: the task was proven with that; \
+                 --sandbox-disk-max {storage} gives it more",
+                most_disk(sandboxes) >> 20
+            ));
+        }
+        if let Some(gpus) = self.gpus.filter(|gpus| *gpus > 0) {
+            found.fault(format!("{place}.gpus"), format!("{gpus}: sandboxes have none, leave it out"));
+        }
+        if self.tpu.is_some() {
+            found.fault(format!("{place}.tpu"), "sandboxes have none: leave it out");
+        }
+        if !self.mcp_servers.is_empty() {
+            let names: Vec<&str> =
+                self.mcp_servers.iter().filter_map(|server| server.get("name").and_then(Value::as_str)).collect();
+            let why = format!(
+                "{} are not supported: an agent acts by the tools of the terminal alone; start them in the environment instead",
+                if names.is_empty() { "MCP servers".to_owned() } else { names.join(", ") }
+            );
+            found.fault(format!("{place}.mcp_servers"), why);
         }
     }
 }
 
-impl Environment {
-    fn faults(&self, memory_bytes: u64, cpu_thousandths: u64) -> Vec<(&'static str, String)> {
-        let mut faults = Vec::new();
-        if self.os.as_deref().is_some_and(|os| !os.eq_ignore_ascii_case("linux")) {
-            faults.push(("os", "is linux".to_owned()));
-        }
-        if self.cpus.is_some_and(|cpus| cpus.is_nan() || cpus * 1_000.0 > cpu_thousandths as f64) {
-            faults.push(("cpus", format!("sandboxes have {} cores", cpu_thousandths as f64 / 1_000.0)));
-        }
-        let memory_mb = match (&self.memory_mb, &self.memory) {
-            (Some(memory), _) => Some(*memory),
-            (None, Some(memory)) => match megabytes(memory) {
-                Some(memory) => Some(memory),
-                None => {
-                    faults.push(("memory", format!("{memory:?} is no size such as 2G or 512M")));
-                    None
-                }
-            },
-            (None, None) => None,
-        };
-        if memory_mb.is_some_and(|memory| memory.saturating_mul(1 << 20) > memory_bytes) {
-            faults.push(("memory_mb", format!("sandboxes have {} MB", memory_bytes >> 20)));
-        }
-        if self.gpus.is_some_and(|gpus| gpus > 0) {
-            faults.push(("gpus", "sandboxes have none".to_owned()));
-        }
-        if self.tpu.is_some() {
-            faults.push(("tpu", "sandboxes have none".to_owned()));
-        }
-        if !self.mcp_servers.is_empty() {
-            faults.push(("mcp_servers", "are not supported".to_owned()));
-        }
-        if self.healthcheck.is_some() {
-            faults.push(("healthcheck", "is not supported: leave it out".to_owned()));
-        }
-        faults
+/// The profile under which folders are played.
+fn root() -> Option<Arc<Profile>> {
+    shipped::profiles().ok()?.remove("root")
+}
+
+/// Most bytes of disk that a task can have.
+fn most_disk(sandboxes: &Sandboxes) -> u64 {
+    let given = root().map_or(0, |profile| profile.disk_bytes.value);
+    sandboxes.allowance().disk_bytes_max.unwrap_or(given).max(given)
+}
+
+impl Healthcheck {
+    /// A script that waits until the command succeeds.
+    pub(super) fn script(&self) -> String {
+        let command = self.command.replace('\'', r"'\''");
+        let (interval, timeout, start) = (self.interval_sec, self.timeout_sec, self.start_period_sec);
+        // Failures of the starting period do not count.
+        let early = if interval > 0.0 { (start / interval).ceil() as u32 } else { 0 };
+        let tries = self.retries.max(1).saturating_add(early);
+        format!(
+            "for try in $(seq {tries}); do\n  timeout {timeout} bash -c '{command}' && exit 0\n  sleep {interval}\ndone\n\
+             echo 'the healthcheck did not succeed: {command}'\nexit 1\n"
+        )
     }
 }
 
@@ -247,6 +407,14 @@ impl Artifact {
     pub(super) fn source(&self) -> &str {
         match self {
             Self::Path(source) | Self::Entry { source, .. } => source,
+        }
+    }
+
+    /// Patterns of what is left out.
+    pub(super) fn excluded(&self) -> &[String] {
+        match self {
+            Self::Path(_) => &[],
+            Self::Entry { exclude, .. } => exclude,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Folder, build, public};
+use super::{Folder, build, provision, public};
 use crate::terminal::row::{Judge, On, Row, Solution, StoredFile};
 use crate::work::Fault;
 
@@ -46,16 +46,19 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         Ok(task) => task,
         Err(fault) => return Err(vec![fault]),
     };
-    if task.parser_name.as_deref().is_some_and(|parser| parser != "pytest") {
-        faults.push(folder.fault("task.yaml: parser_name", "must be pytest, other tests are not supported"));
+    if let Some(parser) = task.parser_name.as_ref().filter(|parser| *parser != "pytest") {
+        let why = format!("{parser:?} must be pytest, other tests are not supported");
+        faults.push(folder.fault("task.yaml: parser_name", why));
     }
     if task.run_tests_in_same_shell {
         faults.push(folder.fault(
             "task.yaml: run_tests_in_same_shell",
-            "is not supported, since tests run apart from the shell: leave it out",
+            "true is not supported, since tests run apart from the shell: leave it out",
         ));
     }
+    let service = public::service(folder, "", &mut faults);
     let mut scene = build::scene(folder, "Dockerfile", "", &mut faults);
+    scene.env.extend(service.env);
     scene.env.entry("PYTHONDONTWRITEBYTECODE".to_owned()).or_insert_with(|| "1".to_owned());
     scene.agent_ms = task.max_agent_timeout_sec.map(|seconds| (seconds * 1_000.0) as u64);
     let mut files = folder.stored("tests", "/tests");
@@ -70,7 +73,11 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     let solution = folder.files.get("solution.sh").map(|script| Solution {
         files: vec![StoredFile::of("/solution/solution.sh", 0o755, &script.bytes)],
         run: "bash /solution/solution.sh".to_owned(),
+        answer: None,
     });
+    let script = folder.text("run-tests.sh").unwrap_or_default();
+    let provision = provision::steps(script, &folder.place("run-tests.sh"));
+    let missing = solution.is_none().then(|| folder.note("solution.sh", public::UNPROVEN));
     let (name, area) = folder.names();
     let row = Row {
         name: name.to_owned(),
@@ -81,12 +88,17 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         judge: Judge::Script {
             on: On::Delta,
             files,
+            provision,
+            collect: Vec::new(),
+            network: None,
             user: None,
             env: BTreeMap::new(),
             timeout_ms: (task.max_test_timeout_sec.unwrap_or(600.0) * 1_000.0) as u64,
         },
         solution,
         cheats: BTreeMap::new(),
+        notes: missing.into_iter().collect(),
+        trusted: false,
     };
     Ok(("train".to_owned(), row))
 }

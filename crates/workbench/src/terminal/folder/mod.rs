@@ -2,14 +2,18 @@
 //! and Terminal-Bench (`task.toml`, `instruction.md`, `environment/`, `tests/`, `solution/`; the older ones with `task.yaml`).
 
 mod build;
+mod compose;
 mod config;
 mod dockerfile;
 mod legacy;
 mod packages;
+mod provision;
 mod public;
 mod words;
 
 use std::collections::BTreeMap;
+
+use palestra_sandbox::Sandboxes;
 
 use crate::terminal::inline;
 use crate::terminal::row::{Row, StoredFile};
@@ -18,11 +22,10 @@ use crate::work::{Fault, UploadedFile};
 /// Bytes of all files of a task.
 const TASK_BYTES_MAX: usize = 32 << 20;
 
-/// The rows of an upload, each with its split.
+/// The rows of an upload, each with its split, as they are played where `sandboxes` run.
 ///
-/// # Errors
-/// Every fault of every task.
-pub fn rows(files: &BTreeMap<String, UploadedFile>) -> Result<Vec<(String, Row)>, Vec<Fault>> {
+/// Faults are of the tasks that are not among them.
+pub fn rows(files: &BTreeMap<String, UploadedFile>, sandboxes: &Sandboxes) -> (Vec<(String, Row)>, Vec<Fault>) {
     let mut rows = Vec::new();
     let mut faults = Vec::new();
     let mut add = |read: Result<(String, Row), Vec<Fault>>| match read {
@@ -36,7 +39,7 @@ pub fn rows(files: &BTreeMap<String, UploadedFile>) -> Result<Vec<(String, Row)>
         .copied()
         .collect();
     for (folder, file) in &folders {
-        let folder = Folder::of(folder, files);
+        let folder = Folder::of(folder, files, sandboxes);
         add(if *file == "task.toml" { public::row(&folder) } else { legacy::row(&folder) });
     }
     let inline = files.iter().filter(|(path, _)| path.ends_with(".yaml") || path.ends_with(".yml"));
@@ -50,7 +53,7 @@ pub fn rows(files: &BTreeMap<String, UploadedFile>) -> Result<Vec<(String, Row)>
         let detail = "there is no task: send a YAML file for each, or folders with task.toml".to_owned();
         faults.push(Fault { place: ".".to_owned(), detail });
     }
-    if faults.is_empty() { Ok(rows) } else { Err(faults) }
+    (rows, faults)
 }
 
 /// The folder of a task that this file begins.
@@ -67,15 +70,17 @@ fn below(path: &str, folder: &str) -> bool {
 struct Folder<'a> {
     path: &'a str,
     files: BTreeMap<&'a str, &'a UploadedFile>,
+    /// The images, and what the operator allows.
+    sandboxes: &'a Sandboxes,
 }
 
 impl<'a> Folder<'a> {
-    fn of(path: &'a str, files: &'a BTreeMap<String, UploadedFile>) -> Self {
+    fn of(path: &'a str, files: &'a BTreeMap<String, UploadedFile>, sandboxes: &'a Sandboxes) -> Self {
         let own = files.iter().filter_map(|(name, file)| {
             let name = if path.is_empty() { name.as_str() } else { name.strip_prefix(path)?.strip_prefix('/')? };
             Some((name, file))
         });
-        Self { path, files: own.collect() }
+        Self { path, files: own.collect(), sandboxes }
     }
 
     /// The folder's own name, and that of the folder above.
@@ -84,10 +89,19 @@ impl<'a> Folder<'a> {
         (name, above.rsplit('/').next().unwrap_or(above))
     }
 
+    /// A place below, as seen from the upload.
+    fn place(&self, place: &str) -> String {
+        if self.path.is_empty() { place.to_owned() } else { format!("{}/{place}", self.path) }
+    }
+
     /// A fault at a place below.
     fn fault(&self, place: &str, detail: impl Into<String>) -> Fault {
-        let place = if self.path.is_empty() { place.to_owned() } else { format!("{}/{place}", self.path) };
-        Fault { place, detail: detail.into() }
+        Fault { place: self.place(place), detail: detail.into() }
+    }
+
+    /// A note on a place below.
+    fn note(&self, place: &str, words: &str) -> String {
+        format!("{}: {words}", self.place(place))
     }
 
     fn text(&self, name: &str) -> Result<&'a str, Fault> {

@@ -1,7 +1,36 @@
-//! Lines of container files that install packages. There is no network: what they install has to be in the image already, and the
-//! rest of such a line is run.
+//! Lines of container files and tests that install packages. What they install is in the image already, or is installed where builds
+//! have a network; the rest of such a line is run.
+
+use std::collections::BTreeSet;
+
+use palestra_sandbox::image::Images;
 
 use super::words;
+use crate::terminal::row::Step;
+
+/// Shipped images with more and more in them, by the one that stands in for a base image.
+const LARGER: [(&str, &[&str]); 2] = [("shell", &["python", "build", "languages"]), ("python", &["build"])];
+
+/// Of an image and those that have all of it and more, the first that lacks the fewest of the packages that steps name.
+pub(super) fn image_with(images: &Images, image: &str, steps: &[Step]) -> String {
+    let mut wanted: BTreeSet<String> = BTreeSet::new();
+    for step in steps {
+        let Step::Packages { names, kind, .. } = step else { continue };
+        let named = |name: &String| match kind.as_str() {
+            "python" => format!("python3-{}", name.to_ascii_lowercase()),
+            _ => name.clone(),
+        };
+        wanted.extend(names.iter().map(named));
+    }
+    let larger = LARGER.iter().find(|(smaller, _)| *smaller == image).map_or(&[] as &[&str], |(_, larger)| larger);
+    let candidates = std::iter::once(image).chain(larger.iter().copied());
+    let lacking = candidates.filter_map(|name| {
+        let packages = images.packages(name)?;
+        Some((wanted.iter().filter(|package| !packages.contains(*package)).count(), name))
+    });
+    // The first of equals.
+    lacking.min_by_key(|(lacking, _)| *lacking).map_or(image, |(_, name)| name).to_owned()
+}
 
 /// Takes a line apart that installs packages: what has to be there already (by kind `deb` or `python`), and what is left to run.
 pub(super) fn installs(line: &str) -> (Vec<(String, Vec<String>)>, Option<String>) {
@@ -26,7 +55,7 @@ pub(super) fn installs(line: &str) -> (Vec<(String, Vec<String>)>, Option<String
 }
 
 /// The commands of a line that are joined by `&&`, `;` or line ends alone; `None` where it is more than that.
-fn commands(line: &str) -> Option<Vec<String>> {
+pub(super) fn commands(line: &str) -> Option<Vec<String>> {
     let mut commands = Vec::new();
     let mut command = String::new();
     let mut quote = None;
@@ -66,13 +95,13 @@ fn commands(line: &str) -> Option<Vec<String>> {
     commands.iter().all(plain).then_some(commands)
 }
 
-enum Install {
+pub(super) enum Install {
     Packages(&'static str, Vec<String>),
     /// Nothing that has to be done where packages are there.
     Housekeeping,
 }
 
-fn install(command: &str) -> Option<Install> {
+pub(super) fn install(command: &str) -> Option<Install> {
     let words = words::split(command).ok()?;
     let assigned = |word: &&String| {
         word.split_once('=').is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))

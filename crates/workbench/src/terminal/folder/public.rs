@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use palestra_sandbox::shipped;
-
-use super::config::{Config, Environment};
-use super::{Folder, build, words};
+use super::config::{Config, Environment, Findings, Healthcheck};
+use super::{Folder, build, compose, provision, words};
 use crate::checks::form::resolved;
-use crate::terminal::row::{Judge, On, Row, Scene, Solution, Step};
+use crate::terminal::row::{Collect, Judge, On, Row, Scene, Solution, Step};
 use crate::work::Fault;
 
 /// Seconds that tests have where the task says nothing.
 const VERIFIER_S: f64 = 600.0;
+/// Seconds that a command has which leaves something to be judged, where the task says nothing.
+const COLLECT_S: f64 = 60.0;
+/// Note on a folder without a solution.
+pub(super) const UNPROVEN: &str = "is missing: the task is unproven, and its verdicts are not trainable";
 /// Where artefacts are left that are taken without being named.
 const PUBLISHED: &str = "/logs/artifacts";
 
@@ -27,16 +29,17 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         Ok(config) => config,
         Err(fault) => return Err(vec![fault]),
     };
-    let profile = shipped::profiles().map_err(|why| vec![folder.fault("task.toml", why)])?.remove("root");
-    let (memory, cpu) = profile.map_or((0, 0), |profile| (profile.memory_bytes.value, profile.cpu_thousandths.value));
-    let reported = config.faults(memory, cpu).into_iter();
-    faults.extend(reported.map(|(field, detail)| folder.fault(&format!("task.toml: {field}"), detail)));
+    let Findings { faults: reported, notes } = config.findings(folder.sandboxes);
+    faults.extend(reported.into_iter().map(|(field, detail)| folder.fault(&format!("task.toml: {field}"), detail)));
+    let mut notes: Vec<String> = notes.into_iter().map(|note| folder.note("task.toml", &note)).collect();
 
     let instruction = folder.text("instruction.md").map(str::to_owned).unwrap_or_else(|fault| {
         faults.push(fault);
         String::new()
     });
     let mut scene = scene(folder, &config.environment, "environment", "environment", &mut faults);
+    scene.demand.network = config.wants_network();
+    scene.run = config.environment.healthcheck.as_ref().map(Healthcheck::script);
     scene.agent_ms = config.agent.timeout_sec.map(|seconds| (seconds * 1_000.0) as u64);
     if let Some(user) = &config.agent.user {
         scene.user = Some(user.text());
@@ -48,6 +51,9 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     }
     let judge = judge(folder, &config, &scene, &mut faults);
     let solution = solution(folder, &config, &mut faults);
+    if solution.is_none() {
+        notes.push(folder.note("solution/solve.sh", UNPROVEN));
+    }
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -65,6 +71,8 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         judge,
         solution,
         cheats: BTreeMap::new(),
+        notes,
+        trusted: false,
     };
     Ok((split.to_owned(), row))
 }
@@ -72,29 +80,43 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
 /// From a container file or, where there is none, the image that is named.
 fn scene(folder: &Folder<'_>, environment: &Environment, context: &str, place: &str, faults: &mut Vec<Fault>) -> Scene {
     let file = format!("{context}/Dockerfile");
-    let compose = ["docker-compose.yaml", "docker-compose.yml", "compose.yaml"];
-    if compose.iter().any(|name| folder.files.contains_key(format!("{context}/{name}").as_str())) {
-        faults.push(folder.fault(context, "several services (a compose file) are not supported: use one container"));
-    }
+    let service = service(folder, context, faults);
+    let named = environment.docker_image.as_ref().map(|image| (format!("task.toml: {place}.docker_image"), image));
+    let named = named.or_else(|| service.image.as_ref().map(|image| (format!("{context}: image"), image)));
     let mut scene = if folder.files.contains_key(file.as_str()) {
         build::scene(folder, &file, context, faults)
-    } else if let Some(base) = &environment.docker_image {
-        let image = build::image(base).unwrap_or_else(|why| {
-            faults.push(folder.fault(&format!("task.toml: {place}.docker_image"), why));
-            String::new()
-        });
-        Scene { image, profile: "root".to_owned(), folder: "/".to_owned(), ..Scene::default() }
+    } else if let Some((place, base)) = named {
+        build::named(folder, base).unwrap_or_else(|why| {
+            faults.push(folder.fault(&place, why));
+            Scene::default()
+        })
     } else {
         faults.push(folder.fault(&file, "is missing: add it"));
         Scene::default()
     };
-    if let Some(workdir) = &environment.workdir {
+    scene.env.extend(service.env);
+    scene.demand = environment.demand(folder.sandboxes);
+    if let Some(workdir) = environment.workdir.as_ref().or(service.folder.as_ref()) {
         scene.folder = resolved("/", workdir);
     }
     scene.env.extend(templates(folder, place, &environment.env, faults));
     // Compiled files beside the sources of the system would look like a change of it.
     scene.env.entry("PYTHONDONTWRITEBYTECODE".to_owned()).or_insert_with(|| "1".to_owned());
     scene
+}
+
+/// The service of a compose file beside the container file.
+pub(super) fn service(folder: &Folder<'_>, context: &str, faults: &mut Vec<Fault>) -> compose::Service {
+    let prefix = if context.is_empty() { String::new() } else { format!("{context}/") };
+    let files = ["docker-compose.yaml", "docker-compose.yml", "compose.yaml"].map(|name| format!("{prefix}{name}"));
+    let Some(file) = files.iter().find(|file| folder.files.contains_key(file.as_str())) else {
+        return compose::Service::default();
+    };
+    let read = folder.text(file).and_then(|text| compose::parse(text).map_err(|why| folder.fault(file, why)));
+    read.unwrap_or_else(|fault| {
+        faults.push(fault);
+        compose::Service::default()
+    })
 }
 
 fn judge(folder: &Folder<'_>, config: &Config, scene: &Scene, faults: &mut Vec<Fault>) -> Judge {
@@ -115,9 +137,10 @@ fn judge(folder: &Folder<'_>, config: &Config, scene: &Scene, faults: &mut Vec<F
             let context = if own { "tests" } else { "tests/none" };
             self::scene(folder, environment, context, "verifier.environment", faults)
         } else {
-            Scene { agent_ms: None, ..scene.clone() }
+            Scene { agent_ms: None, run: None, ..scene.clone() }
         };
-        On::Artefacts { paths, scene: Box::new(judging) }
+        let except = config.artifacts.iter().flat_map(|artifact| artifact.excluded()).cloned().collect();
+        On::Artefacts { paths, except, scene: Box::new(judging) }
     } else if config.verifier.environment_mode.as_deref() == Some("in_place") {
         On::Place
     } else {
@@ -128,12 +151,24 @@ fn judge(folder: &Folder<'_>, config: &Config, scene: &Scene, faults: &mut Vec<F
     if !own && !folder.files.contains_key("tests/test.sh") {
         faults.push(folder.fault("tests/test.sh", "is missing: add it"));
     }
+    let script = if own { None } else { folder.text("tests/test.sh").ok() };
     Judge::Script {
         on,
         files,
+        provision: script.map(|script| provision::steps(script, &folder.place("tests/test.sh"))).unwrap_or_default(),
+        collect: config.verifier.collect.iter().map(collect).collect(),
+        network: config.verifier_wants_network(),
         user: config.verifier.user.as_ref().map(super::config::Name::text),
         env: templates(folder, "verifier", &config.verifier.env, faults),
         timeout_ms: (config.verifier.timeout_sec.unwrap_or(VERIFIER_S) * 1_000.0) as u64,
+    }
+}
+
+fn collect(wanted: &super::config::Collect) -> Collect {
+    Collect {
+        command: wanted.command.clone(),
+        user: wanted.user.as_ref().map(super::config::Name::text),
+        timeout_ms: (wanted.timeout_sec.unwrap_or(COLLECT_S) * 1_000.0) as u64,
     }
 }
 
@@ -148,7 +183,7 @@ fn solution(folder: &Folder<'_>, config: &Config, faults: &mut Vec<Fault>) -> Op
     let env = templates(folder, "solution", &config.solution.env, faults);
     let quoted = |(name, value): (&String, &String)| format!("{name}='{}' ", value.replace('\'', r"'\''"));
     let env: String = env.iter().map(quoted).collect();
-    Some(Solution { files, run: format!("{env}/solution/solve.sh") })
+    Some(Solution { files, run: format!("{env}/solution/solve.sh"), answer: None })
 }
 
 /// Values with `${NAME:-default}`; variables of the server are nobody's business.

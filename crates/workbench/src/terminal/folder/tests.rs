@@ -2,8 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use palestra_sandbox::image::Images;
+use palestra_sandbox::pool::Bounds;
+use palestra_sandbox::{Allowance, NetworkAllowance};
+
 use super::*;
 use crate::terminal::row::{Judge, On, Step};
+
+/// The rows where no operator allows more.
+fn rows(files: &BTreeMap<String, UploadedFile>) -> Result<Vec<(String, Row)>, Vec<Fault>> {
+    rows_with(files, Allowance::default())
+}
+
+fn rows_with(files: &BTreeMap<String, UploadedFile>, allowance: Allowance) -> Result<Vec<(String, Row)>, Vec<Fault>> {
+    let bounds = Bounds { sandboxes_max: 0, warm_min: 0 };
+    let sandboxes = Sandboxes::allowing(Vec::new(), Images::new(""), BTreeMap::new(), bounds, allowance);
+    let (rows, faults) = super::rows(files, &sandboxes);
+    if faults.is_empty() { Ok(rows) } else { Err(faults) }
+}
 
 fn upload(files: &[(&str, &str)]) -> BTreeMap<String, UploadedFile> {
     let file = |(path, text): &(&str, &str)| {
@@ -108,29 +124,12 @@ fn a_path_that_is_extended_keeps_that_of_the_image() {
     assert_eq!(path("FROM ubuntu:22.04\nENV PATH=\"/opt/x/bin:$PATH\"\n"), format!("/opt/x/bin:{image}"));
     assert_eq!(path("FROM ubuntu:22.04\nENV PATH=/a:$PATH\nENV PATH=${PATH}:/b\n"), format!("/a:{image}:/b"));
     assert_eq!(path("FROM ubuntu:22.04\nENV PATH=/only\n"), "/only");
+    assert_eq!(path("FROM ubuntu:22.04\nENV PATH=${HOME}/bin\n"), "/root/bin");
 }
 
 #[test]
 fn unsupported_settings_are_refused_with_their_position() {
     let cases = [
-        (
-            "task.toml",
-            "[environment]\nnetwork_mode = \"public\"",
-            "task.toml: environment.network_mode",
-            "cannot be honoured",
-        ),
-        (
-            "task.toml",
-            "[environment]\nallow_internet = true",
-            "task.toml: environment.allow_internet",
-            "cannot be honoured",
-        ),
-        (
-            "task.toml",
-            "[verifier]\nnetwork_mode = \"allowlist\"",
-            "task.toml: verifier.network_mode",
-            "cannot be honoured",
-        ),
         ("task.toml", "[environment]\nmemory = \"64G\"", "task.toml: environment.memory_mb", "2048 MB"),
         ("task.toml", "[environment]\ncpus = 64", "task.toml: environment.cpus", "2 cores"),
         ("task.toml", "[environment]\ngpus = 1", "task.toml: environment.gpus", "none"),
@@ -146,7 +145,24 @@ fn unsupported_settings_are_refused_with_their_position() {
         ("environment/Dockerfile", "FROM debian\nCOPY ../solution b", "environment/Dockerfile:2", "not among"),
         ("environment/Dockerfile", "FROM debian\nADD https://x/y z", "environment/Dockerfile:2", "network"),
         ("environment/Dockerfile", "FROM debian\nONBUILD RUN x", "environment/Dockerfile:2", "ONBUILD"),
-        ("environment/docker-compose.yaml", "services: {}", "environment", "several services"),
+        (
+            "task.toml",
+            "[[environment.mcp_servers]]\nname = \"web\"",
+            "task.toml: environment.mcp_servers",
+            "web are not supported",
+        ),
+        (
+            "task.toml",
+            "[environment]\nnetwork_mode = \"lan\"",
+            "task.toml: environment.network_mode",
+            "\"lan\" must be",
+        ),
+        (
+            "environment/docker-compose.yaml",
+            "services: {main: {}, db: {}}",
+            "environment/docker-compose.yaml",
+            "several services (db, main)",
+        ),
     ];
     for (path, text, place, words) in cases {
         let faults = rows(&with(&format!("set/x/{path}"), text)).expect_err(text);
@@ -161,6 +177,57 @@ fn unsupported_settings_are_refused_with_their_position() {
 }
 
 #[test]
+fn what_the_template_asks_for_is_no_fault() {
+    let toml = "[environment]\nallow_internet = true\nstorage_mb = 10240\nmcp_servers = []\ngpus = 0\n\
+                [verifier]\nnetwork_mode = \"allowlist\"";
+    let read = rows(&with("set/x/task.toml", toml)).expect("read");
+    let row = &read[0].1;
+    assert!(row.scene.demand.network && row.scene.demand.disk_bytes.is_none(), "{:?}", row.scene.demand);
+    let notes = row.notes.join("\n");
+    for words in [
+        "set/x/task.toml: environment.allow_internet asks for a network",
+        "verifier.network_mode asks for some hosts",
+        "environment.storage_mb asks for 10240 MB",
+    ] {
+        assert!(notes.contains(words), "{notes}");
+    }
+    let allowance = Allowance {
+        network: NetworkAllowance::All,
+        disk_bytes_max: Some(20 << 30),
+        memory_bytes_max: Some(8 << 30),
+        ..Allowance::default()
+    };
+    let toml = "[environment]\nallow_internet = true\nstorage_mb = 10240\nmemory = \"4G\"";
+    let read = rows_with(&with("set/x/task.toml", toml), allowance).expect("read");
+    let row = &read[0].1;
+    assert_eq!((row.scene.demand.disk_bytes, row.scene.demand.memory_bytes), (Some(10 << 30), Some(4 << 30)));
+    assert_eq!(row.notes, Vec::<String>::new());
+}
+
+#[test]
+fn a_folder_without_a_solution_is_unproven() {
+    let mut files = upload(&task());
+    files.remove("set/x/solution/solve.sh");
+    let read = rows(&files).expect("read");
+    assert!(read[0].1.is_unproven());
+    assert!(read[0].1.notes.iter().any(|note| note.contains("solution/solve.sh: is missing: the task is unproven")));
+}
+
+#[test]
+fn what_is_collected_and_left_out_is_read() {
+    let toml = "artifacts = [{source = \"/app\", exclude = [\"*.log\"], service = \"main\"}]\n\
+                [verifier]\nenvironment_mode = \"separate\"\n\
+                collect = [{command = \"dump > /app/db\", user = \"root\"}]\n\
+                [environment.healthcheck]\ncommand = \"true\"\nretries = 2";
+    let read = rows(&with("set/x/task.toml", toml)).expect("read");
+    let row = &read[0].1;
+    let Judge::Script { on: On::Artefacts { except, .. }, collect, .. } = &row.judge else { panic!("{row:?}") };
+    assert_eq!(except, &["*.log"]);
+    assert_eq!((collect[0].command.as_str(), collect[0].user.as_deref()), ("dump > /app/db", Some("root")));
+    assert!(row.scene.run.as_deref().is_some_and(|script| script.contains("seq 2")));
+}
+
+#[test]
 fn a_task_may_say_that_it_needs_no_network() {
     let toml = "[metadata]\noffline = true\n[environment]\nnetwork_mode = \"public\"";
     assert_eq!(rows(&with("set/x/task.toml", toml)).map(|rows| rows.len()), Ok(1));
@@ -172,7 +239,7 @@ fn separate_judges_have_a_scene_of_their_own() {
     let toml = "artifacts = [\"out\"]\n[verifier]\nenvironment_mode = \"separate\"";
     let mut files = with("set/x/task.toml", toml);
     let read = rows(&files).expect("read");
-    let Judge::Script { on: On::Artefacts { paths, scene }, files: tests, .. } = &read[0].1.judge else {
+    let Judge::Script { on: On::Artefacts { paths, scene, .. }, files: tests, .. } = &read[0].1.judge else {
         panic!("{read:?}")
     };
     assert_eq!(paths, &["/app/out", "/logs/artifacts"]);
