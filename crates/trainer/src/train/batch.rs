@@ -3,6 +3,7 @@
 use palestra_protocol::spec::train::{Reward, RewardFrom, Truncated};
 
 use crate::algorithm::advantage::{Advantages, Episode, Turn};
+use crate::algorithm::preset::Parts;
 use crate::data::{Part, Sequence};
 use crate::rollout::{EpisodeEnd, Played};
 
@@ -48,10 +49,10 @@ pub(super) fn reward<T>(played: &Played<T>, tokens: usize, spec: &Reward) -> Opt
         RewardFrom::Strict => strict,
         RewardFrom::Return => played.turns.iter().map(|turn| turn.reward).sum(),
     };
-    let counted = match (played.terminated, spec.truncated) {
-        (true, _) | (false, Truncated::Score) => raw,
-        (false, Truncated::Zero) => 0.0,
-        (false, Truncated::Mask) => return None,
+    let counted = match (played.is_cut(), spec.truncated) {
+        (false, _) | (true, Truncated::Score) => raw,
+        (true, Truncated::Zero) => 0.0,
+        (true, Truncated::Mask) => return None,
     };
     Some(counted - spec.length_cost * tokens as f64 / 1_000.0)
 }
@@ -62,10 +63,21 @@ pub(super) fn is_bootstrapped(terminated: bool, spec: &Reward) -> bool {
     !terminated && spec.from == RewardFrom::Return && spec.truncated == Truncated::Score
 }
 
+/// A language model's episode as advantages see it, its reward shaped by the algorithm.
+#[must_use]
+pub(super) fn shaped(played: &Played<Sequence>, parts: &Parts, spec: &Reward) -> Episode {
+    let lengths = answer_lengths(played);
+    let masked = parts.mask_truncated && played.is_cut();
+    let reward = if masked { None } else { reward(played, lengths.iter().sum(), spec) };
+    let longest = lengths.into_iter().max().unwrap_or(0);
+    let penalty = parts.overlong.map_or(0.0, |overlong| overlong.penalty(longest));
+    episode(played, reward.map(|reward| reward + penalty), spec)
+}
+
 /// An episode as advantages see it. `shaped` is its reward after all shaping; none masks it.
 #[must_use]
 pub(super) fn episode(played: &Played<Sequence>, shaped: Option<f64>, spec: &Reward) -> Episode {
-    let tokens = tokens_of_turns(played);
+    let tokens = answer_lengths(played);
     let last = played.turns.len().saturating_sub(1);
     let returns = spec.from == RewardFrom::Return;
     let raw: f64 = played.turns.iter().map(|turn| turn.reward).sum();
@@ -92,7 +104,7 @@ pub(super) fn episode(played: &Played<Sequence>, shaped: Option<f64>, spec: &Rew
 }
 
 /// Sampled tokens of each turn.
-fn tokens_of_turns(played: &Played<Sequence>) -> Vec<usize> {
+fn answer_lengths(played: &Played<Sequence>) -> Vec<usize> {
     let Some(sequence) = &played.trace else { return Vec::new() };
     let mut tokens = vec![0; played.turns.len()];
     for position in sequence.positions(Part::Action) {
@@ -129,6 +141,7 @@ pub(super) fn row(sequence: &Sequence, turns: &[f64]) -> Row {
 #[cfg(test)]
 mod tests {
     use palestra_protocol::session::TaskChoice;
+    use palestra_protocol::spec::train::Rollout;
 
     use super::*;
     use crate::rollout::{Planned, Turn as PlayedTurn};
@@ -138,7 +151,7 @@ mod tests {
         sequence.answer(&[3, 4], &[-0.5, -0.5], 0);
         sequence.extend(&[5], Part::Observation, 1);
         sequence.answer(&[6], &[-1.0], 1);
-        let turn = |reward| PlayedTurn { reward, state: None, tool_calls: 1 };
+        let turn = |reward| PlayedTurn { reward, state: None, tool_calls: 1, answer_cut: false };
         Played {
             planned: Planned {
                 number: 1,
@@ -156,6 +169,18 @@ mod tests {
         }
     }
 
+    /// An episode whose second answer was cut at its longest, and which the environment ended with it.
+    fn with_cut_answer() -> Played<Sequence> {
+        let mut cut = played(SCORED, true);
+        cut.turns[1].answer_cut = true;
+        cut
+    }
+
+    fn parts(name: &str, max_tokens: u32) -> Parts {
+        let algorithm = serde_json::from_value(serde_json::json!({ "name": name })).unwrap();
+        Parts::new(&algorithm, &Rollout { max_tokens, ..Rollout::default() }).unwrap()
+    }
+
     const SCORED: EpisodeEnd = EpisodeEnd::Scored { score: 0.6, strict: 0.0, passed: false };
 
     #[test]
@@ -168,6 +193,41 @@ mod tests {
         assert_eq!(of(RewardFrom::Return, Truncated::Zero, true), Some(0.65));
         assert_eq!(of(RewardFrom::Score, Truncated::Zero, false), Some(-0.1));
         assert_eq!(of(RewardFrom::Score, Truncated::Mask, false), None);
+    }
+
+    #[test]
+    fn a_cut_answer_cuts_its_episode() {
+        let of = |truncated| reward(&with_cut_answer(), 0, &Reward { truncated, ..Reward::default() });
+        assert_eq!(of(Truncated::Score), Some(0.6));
+        assert_eq!(of(Truncated::Zero), Some(0.0));
+        assert_eq!(of(Truncated::Mask), None);
+    }
+
+    #[test]
+    fn dapo_masks_cut_answers_and_others_do_not() {
+        let counts = |name, played: &Played<Sequence>| shaped(played, &parts(name, 50), &Reward::default()).counts;
+        assert!(!counts("dapo", &with_cut_answer()));
+        assert!(!counts("dapo", &played(SCORED, false)));
+        assert!(counts("dapo", &played(SCORED, true)));
+        assert!(counts("grpo", &with_cut_answer()) && counts("grpo", &played(SCORED, false)));
+    }
+
+    #[test]
+    fn the_overlong_punishment_grows_within_the_longest_answer() {
+        let reward = |lengths: &[usize]| {
+            let mut played = played(SCORED, true);
+            let mut sequence = Sequence::begin(&[1, 2]);
+            for (turn, length) in lengths.iter().enumerate() {
+                sequence.answer(&vec![3; *length], &vec![-0.5; *length], turn as u32);
+            }
+            played.trace = Some(sequence);
+            shaped(&played, &parts("dapo", 10), &Reward::default()).reward
+        };
+        for (lengths, expected) in
+            [([8, 8], 0.6), ([1, 9], 0.1), ([9, 1], 0.1), ([10, 1], -0.4), ([9, 9], 0.1), ([4, 5], 0.6)]
+        {
+            assert!((reward(&lengths) - expected).abs() < 1e-12, "{lengths:?}: {}", reward(&lengths));
+        }
     }
 
     #[test]

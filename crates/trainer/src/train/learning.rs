@@ -22,7 +22,7 @@ use crate::rollout::{EpisodeEnd, Planned, Played, Turn as PlayedTurn};
 use crate::sampling::{Answer, SampleRequest, Sampler};
 
 /// Tokens of the little language.
-const TOKENS: usize = 12;
+pub(super) const TOKENS: usize = 12;
 /// Prompts of an update.
 const TASKS: usize = 16;
 /// Answers to each.
@@ -35,13 +35,13 @@ const STRIDE: usize = 7_919;
 const WANTED: u32 = 7;
 
 /// A word that no other task has: held-out tasks begin where training ends. Neighbours are strewn over all words.
-fn prompt(task: usize) -> Vec<u32> {
+pub(super) fn prompt(task: usize) -> Vec<u32> {
     let task = task * STRIDE % TOKENS.pow(4);
     (0..4).map(|position| ((task / TOKENS.pow(position)) % TOKENS) as u32).collect()
 }
 
 /// A model of the little language.
-fn model(seed: u64) -> Transformer {
+pub(super) fn model(seed: u64) -> Transformer {
     let size = ModelSize { layers: Some(1), width: Some(32), heads: Some(2) };
     let config = TransformerConfig::tiny(TOKENS, Some(size), 16);
     Transformer::init(&config, seed, &Device::flex().autodiff()).unwrap()
@@ -167,7 +167,7 @@ fn played(prompt: &[u32], answer: &Answer) -> Played<Sequence> {
         environment: "a/b@1".to_owned(),
         ended: EpisodeEnd::Scored { score: reward(answer), strict: reward(answer), passed: reward(answer) == 1.0 },
         terminated: true,
-        turns: vec![PlayedTurn { reward: 0.0, state: None, tool_calls: 0 }],
+        turns: vec![PlayedTurn { reward: 0.0, state: None, tool_calls: 0, answer_cut: false }],
         trace: Some(sequence),
     }
 }
