@@ -19,6 +19,7 @@ mod files;
 mod gate;
 mod health;
 mod inside;
+mod job_environments;
 mod jobs;
 mod keys;
 mod listen;
