@@ -293,7 +293,7 @@ fn table(jobs: &[Job]) -> Table {
             job.kind.as_str().to_owned(),
             job.state.as_str().to_owned(),
             job.progress.as_ref().map_or_else(|| "-".to_owned(), counted),
-            format!("{}/{}", job.attempts, job.attempts_max),
+            job.attempts.to_string(),
             job.worker.as_deref().map_or_else(|| "-".to_owned(), visible),
             job.created_at.to_string(),
         ]);
@@ -301,12 +301,17 @@ fn table(jobs: &[Job]) -> Table {
     table
 }
 
+/// The attempts of a job, with those that count against its bound.
+fn attempts(job: &Job) -> String {
+    format!("{} begun, {} of {} without progress", job.attempts, job.attempts_without_progress, job.attempts_max)
+}
+
 /// A job for people: a line per fact that there is.
 fn describe(job: &Job, files: &[Artifact], last_metrics: &str) -> String {
     let mut lines = vec![
         ("job", format!("{} ({})", job.id, job.kind.as_str())),
         ("state", job.state.as_str().to_owned()),
-        ("attempts", format!("{} of {}", job.attempts, job.attempts_max)),
+        ("attempts", attempts(job)),
         ("created", job.created_at.to_string()),
     ];
     let mut add = |name, value: Option<String>| lines.extend(value.map(|value| (name, value)));

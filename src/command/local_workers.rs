@@ -15,9 +15,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use palestra_auth::DEFAULT_TENANT;
+use palestra_jobs::JobsError;
 use palestra_store::StoreError;
 use palestra_store::row::PageRequest;
 
+/// The program of light jobs.
+pub(super) const LIGHT: &str = "worker";
+/// The program that trains and serves policies.
+pub(super) const TRAINER: &str = "trainer";
 /// Wait before a worker that died is started again, in milliseconds; doubled by each death in a row.
 const RESTART_MS_MIN: u64 = 1_000;
 /// Longest such wait.
@@ -67,11 +72,19 @@ impl LocalWorkers {
     }
 }
 
-async fn work(app: App, url: String, programs: Vec<WorkerProgram>, stop: CancellationToken) {
+async fn work(app: App, url: String, mut programs: Vec<WorkerProgram>, stop: CancellationToken) {
+    let node = std::fs::read_to_string(app.config().data.join("node")).unwrap_or_default();
+    let node = node.trim();
+    if let Err(error) = replace_former(&app, node).await {
+        tracing::error!(%error, "the jobs of former local workers wait until their leases expire");
+    }
     if programs.is_empty() {
         return;
     }
-    let key = match make_key(&app).await {
+    for worker in &mut programs {
+        worker.arguments.extend(["--name".into(), worker_name(worker.name, node).into()]);
+    }
+    let key = match make_key(&app, node).await {
         Ok(key) => key,
         Err(error) => {
             tracing::error!(%error, "local workers have no key, and do not start");
@@ -90,14 +103,32 @@ async fn work(app: App, url: String, programs: Vec<WorkerProgram>, stop: Cancell
     }
 }
 
-/// Makes the key of this server's workers, and revokes those that a server left which was killed.
-async fn make_key(app: &App) -> Result<CreatedKey, StoreError> {
-    let node = std::fs::read_to_string(app.config().data.join("node")).unwrap_or_default();
-    let name = format!("local workers of {}", node.trim());
-    for left in left_keys(app, &name).await? {
+/// The name of a worker in the queue; workers of other nodes have other names.
+fn worker_name(program: &str, node: &str) -> String {
+    format!("local {program} of {node}")
+}
+
+fn key_name(node: &str) -> String {
+    format!("local workers of {node}")
+}
+
+/// Ends what the local workers of a server left that was killed: they ended with it. Their keys are revoked, so that none that is about
+/// to end still writes; then their jobs are queued again.
+async fn replace_former(app: &App, node: &str) -> Result<(), JobsError> {
+    for left in left_keys(app, &key_name(node)).await? {
         app.auth().revoke_key(DEFAULT_TENANT, left).await?;
     }
-    let request = CreateKey { name, scopes: vec![Scope::Worker], expires_at: None };
+    let workers = [LIGHT, TRAINER].map(|program| worker_name(program, node));
+    let jobs = app.jobs().take_back(&workers).await?;
+    if jobs > 0 {
+        tracing::info!(jobs, "queued the jobs of former local workers again");
+    }
+    Ok(())
+}
+
+/// Makes the key of this server's workers.
+async fn make_key(app: &App, node: &str) -> Result<CreatedKey, StoreError> {
+    let request = CreateKey { name: key_name(node), scopes: vec![Scope::Worker], expires_at: None };
     app.auth().create_key(DEFAULT_TENANT, request).await
 }
 

@@ -14,7 +14,7 @@ use palestra_protocol::key::{CreateKey, Scope};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::local_workers::{LocalWorkers, WorkerProgram, sibling_program};
+use super::local_workers::{self, LocalWorkers, WorkerProgram, sibling_program};
 use super::signal::asked_to_stop;
 use crate::app::App;
 use crate::config::{Config, ConfigArguments, LogFormat};
@@ -141,9 +141,9 @@ fn worker_programs(arguments: &ServeArguments, config: &Config) -> anyhow::Resul
     };
     let log = || vec![("PALESTRA_LOG", config.log.clone().into()), ("PALESTRA_LOG_FORMAT", format.into())];
     let mut light = WorkerProgram {
-        name: "worker",
+        name: local_workers::LIGHT,
         program: std::env::current_exe()?,
-        arguments: ["worker", "--name", "local worker", "--until-stdin-closes"].map(OsString::from).to_vec(),
+        arguments: ["worker", "--until-stdin-closes"].map(OsString::from).to_vec(),
         variables: log(),
     };
     for host in &arguments.policy_hosts {
@@ -155,10 +155,10 @@ fn worker_programs(arguments: &ServeArguments, config: &Config) -> anyhow::Resul
         return Err(anyhow!("there is no trainer at {}: name the program with --trainer", named.display()));
     }
     if let Some(program) = arguments.trainer.clone().or_else(|| sibling_program(TRAINER)) {
-        let mut words = ["work", "--name", "local trainer", "--until-stdin-closes"].map(OsString::from).to_vec();
+        let mut words = ["work", "--until-stdin-closes"].map(OsString::from).to_vec();
         words.extend(arguments.trainer_device.iter().flat_map(|device| ["--device".into(), device.clone()]));
         words.extend(arguments.models.iter().flat_map(|folder| ["--models".into(), folder.clone()]));
-        programs.push(WorkerProgram { name: "trainer", program, arguments: words, variables: log() });
+        programs.push(WorkerProgram { name: local_workers::TRAINER, program, arguments: words, variables: log() });
     }
     Ok(programs)
 }

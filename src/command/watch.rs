@@ -20,6 +20,10 @@ const LINE_MS: u64 = 5_000;
 /// Most metrics in one line; a job may have hundreds.
 const METRICS_MAX: usize = 6;
 
+/// Metrics that are shown before others, in this order.
+const FIRST_METRICS: [&str; 6] =
+    ["reward_mean", "solve_rate", "evaluate/solve_rate", "score_mean", "validation_loss", "loss"];
+
 /// The form in which a job is shown.
 pub(super) enum Shown {
     /// A bar on standard error, with lines above it.
@@ -188,13 +192,17 @@ fn event_text(event: &JobEvent) -> String {
     }
 }
 
-/// The first metrics of a step in one line.
+/// The first metrics of a step in one line: those that say how well it goes, then others by name.
 pub(super) fn metrics(data: &Value) -> String {
     let Some(values) = data["values"].as_object() else { return String::new() };
-    let shown: Vec<String> = values
-        .iter()
-        .filter_map(|(name, value)| Some(format!("{} {}", visible(name), number(value.as_f64()?))))
+    let place = |name: &str| FIRST_METRICS.iter().position(|first| *first == name).unwrap_or(FIRST_METRICS.len());
+    let mut numbers: Vec<(&String, f64)> =
+        values.iter().filter_map(|(name, value)| Some((name, value.as_f64()?))).collect();
+    numbers.sort_by_key(|(name, _)| place(name));
+    let shown: Vec<String> = numbers
+        .into_iter()
         .take(METRICS_MAX)
+        .map(|(name, value)| format!("{} {}", visible(name), number(value)))
         .collect();
     match data["step"].as_u64() {
         Some(step) => format!("step {step}: {}", shown.join(" ")),
@@ -251,6 +259,15 @@ mod tests {
         let many: serde_json::Map<String, Value> = (0..100).map(|name| (format!("m{name:03}"), json!(1))).collect();
         assert_eq!(metrics(&json!({"values": many})).split(' ').count(), 2 * METRICS_MAX);
         assert_eq!(metrics(&json!(7)), "");
+    }
+
+    #[test]
+    fn the_reward_comes_first() {
+        let values = json!({"clip_fraction": 0.1, "entropy": 2, "env_ms_mean": 3, "evaluate/solve_rate": 0.5, "grad_norm": 1,
+            "kl": 0, "learning_rate": 1, "loss": -0.25, "reward_mean": 0.75, "solve_rate": 0.5});
+        let expected =
+            "step 3: reward_mean 0.75 solve_rate 0.5 evaluate/solve_rate 0.5 loss -0.25 clip_fraction 0.1 entropy 2";
+        assert_eq!(metrics(&json!({"step": 3, "values": values})), expected);
     }
 
     #[test]

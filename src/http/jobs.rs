@@ -21,6 +21,7 @@ use super::caller::JobRunner;
 use super::events::{KEEP_ALIVE_MS, room};
 use super::extract::{FileName, Id, IdempotencyKey, Json, Query};
 use super::files::file;
+use super::job_environments;
 use super::page;
 use super::problem::Failure;
 use super::reach::{JobOwner, JobReader, beyond};
@@ -54,6 +55,7 @@ pub(super) async fn create_job(
     {
         return Err(beyond());
     }
+    job_environments::check(&app, &principal.tenant, &request).await?;
     let job = app.jobs().create(&principal.tenant, request, key).await?;
     Ok((StatusCode::CREATED, [(LOCATION, format!("/v1/jobs/{}", job.id))], Body(job)))
 }

@@ -20,6 +20,7 @@ mod gate;
 mod guide;
 mod health;
 mod inside;
+mod job_environments;
 mod jobs;
 mod keys;
 mod listen;

@@ -440,7 +440,7 @@ async fn every_mistake_in_a_job_is_named_by_its_field() {
         ("/attempts_max", json!(0), "attempts_max"),
         ("/after", json!([no_job]), "after"),
         ("/after", json!(["ses_1"]), "after[0]"),
-        ("/metadata", json!({"a": "x".repeat(66_000)}), "metadata"),
+        ("/metadata", json!({"a": "x".repeat(1 << 20)}), "metadata"),
         ("/resources", json!({"device": "tpu"}), "resources.device"),
         ("/resources", json!({"memory_bytes": -1}), "resources.memory_bytes"),
         ("/colour", json!("red"), "colour"),
@@ -506,6 +506,52 @@ async fn every_mistake_in_a_job_is_named_by_its_field() {
     let both = server.post("/v1/jobs", &sft).await;
     assert_eq!(both.body["errors"].as_array().unwrap().len(), 2, "every fault is told at once: {}", both.body);
     assert_eq!(server.get("/v1/jobs").await.ok()["data"], json!([]));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn environments_that_a_job_cannot_play_are_refused_with_the_name_that_was_meant() {
+    let server = TestServer::start().await;
+    let train = |name: &str, policy: &str, algorithm: &str, split: &str| {
+        json!({"kind": "train", "spec": {
+            "policy": {"from": policy}, "environments": [{"name": name}], "algorithm": {"name": algorithm}, "steps": 1,
+            "evaluate": {"every": 1, "split": split, "episodes": 1},
+        }})
+    };
+    let small = "builtin:tiny-transformer";
+    let evaluate = json!({"kind": "evaluate", "spec": {
+        "policy": {"from": "builtin:null"}, "environments": [{"name": "bench/counter", "split": "tset"}], "episodes": 1}});
+    let check = json!({"kind": "check", "spec": {"environment": "bench/countre"}});
+    for (body, field, words) in [
+        (
+            train("puzzle/cuontdown", small, "grpo", "test"),
+            "spec.environments[0].name",
+            "did you mean \"puzzle/countdown\"?",
+        ),
+        (train("puzzle/countdown@99", small, "grpo", "test"), "spec.environments[0].name", "leave the version out"),
+        (train("puzzle/countdown", small, "grpo", "tests"), "spec.evaluate.split", "did you mean \"test\"?"),
+        (train("puzzle/countdown", "builtin:mlp", "ppo", "test"), "spec.environments[0].name", "data.vector"),
+        (train("control/cartpole", "builtin:mlp", "grpo", "test"), "spec.algorithm.name", "by ppo alone"),
+        (evaluate, "spec.environments[0].split", "did you mean \"test\"?"),
+        (check, "spec.environment", "did you mean \"bench/counter\"?"),
+    ] {
+        let answer = server.post("/v1/jobs", &body).await;
+        let fault = &answer.body["errors"][0];
+        assert_eq!((answer.status.as_u16(), &fault["field"]), (422, &json!(field)), "{}", answer.body);
+        assert!(fault["detail"].as_str().unwrap().contains(words), "{fault}");
+    }
+    assert_eq!(server.get("/v1/jobs").await.ok()["data"], json!([]));
+    server.post("/v1/jobs", &train("control/cartpole", "builtin:mlp", "ppo", "test")).await.ok();
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_carries_a_megabyte_of_metadata() {
+    let server = TestServer::start().await;
+    let mut body = check();
+    body["metadata"] = json!({"notes": "x".repeat((1 << 20) - 100)});
+    let id = queue(&server, &body).await;
+    assert_eq!(server.get(&format!("/v1/jobs/{id}")).await.ok()["metadata"], body["metadata"]);
     server.stop().await;
 }
 

@@ -164,8 +164,6 @@ async fn what_cannot_be_evaluated_fails_at_once_with_the_reason() {
     let light = LightWorker::start(&server, &[]).await;
     let environments = json!([{"name": "puzzle/countdown"}]);
     for (policy, environments, words) in [
-        ("builtin:oracle", json!([{"name": "puzzle/nosuch"}]), "puzzle/nosuch"),
-        ("builtin:oracle", json!([{"name": "puzzle/countdown", "split": "exam"}]), "exam"),
         ("builtin:oracle", json!([{"name": "bench/counter"}, {"name": "bench/counter@1"}]), "named twice"),
         ("url:http://169.254.169.254/v1", environments.clone(), "--allow-policy-host"),
         ("file:/etc/passwd", environments, "where training begins"),

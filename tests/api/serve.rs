@@ -178,6 +178,44 @@ fn a_server_does_light_jobs_by_itself_and_takes_its_workers_with_it() {
 }
 
 #[test]
+fn a_restarted_server_takes_the_jobs_of_its_own_workers_back_at_once() {
+    const KEY: &str = "an-admin-key-for-tests";
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let file = folder.path().join("job.json");
+    let spec = json!({
+        "policy": {"from": "builtin:oracle"}, "environments": [{"name": "puzzle/countdown", "split": "test"}],
+        "episodes": 1_000_000,
+    });
+    std::fs::write(&file, spec.to_string()).unwrap();
+    // Leases last longer than the test is patient.
+    let begin = || {
+        let mut server = palestra();
+        server.env("PALESTRA_ADMIN_KEY", KEY).env("PALESTRA_JOB_LEASE_MS", "600000");
+        let (running, lines) = start_by(&mut server, &data);
+        (running, lines.last().unwrap().strip_prefix("ready ").unwrap().to_owned())
+    };
+    let client = |url: &str, words: &[&str]| -> Value {
+        let output = palestra().args(words).args(["--url", url, "--key", KEY, "--json"]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+    };
+    let (mut running, url) = begin();
+    let job = client(&url, &["jobs", "submit", file.to_str().unwrap(), "--kind", "evaluate"]);
+    let id = job["id"].as_str().unwrap();
+    wait_until("a worker takes the job", || client(&url, &["jobs", "show", id])["state"] == "running");
+    let before = client(&url, &["jobs", "show", id]);
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    let (_running, url) = begin();
+    wait_until("the job runs again", || {
+        let job = client(&url, &["jobs", "show", id]);
+        job["state"] == "running" && job["started_at"] != before["started_at"]
+    });
+    let after = client(&url, &["jobs", "show", id]);
+    assert_eq!((&after["attempts"], &after["worker"]), (&json!(1), &before["worker"]));
+}
+
+#[test]
 fn the_api_document_is_printed() {
     let output = palestra().arg("openapi").output().unwrap();
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();

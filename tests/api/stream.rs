@@ -1,10 +1,15 @@
 //! `/v1/stream` over a real port.
 
+use std::time::Duration;
+
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use super::sessions::counter;
@@ -47,6 +52,26 @@ pub async fn ask(socket: &mut Socket, frame: Value) -> Value {
             return answer;
         }
     }
+}
+
+#[tokio::test]
+async fn a_close_frame_is_answered_by_one() {
+    let server = TestServer::start().await;
+    let mut socket = open(&server).await;
+    let goodbye = CloseFrame { code: CloseCode::Normal, reason: "done".into() };
+    socket.send(Message::Close(Some(goodbye))).await.unwrap();
+    let answered = async {
+        loop {
+            match socket.next().await {
+                Some(Ok(Message::Close(frame))) => return frame,
+                Some(Ok(Message::Ping(_))) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let frame = timeout(Duration::from_secs(20), answered).await.expect("an answer");
+    assert_eq!(frame.map(|frame| frame.code), Some(CloseCode::Normal));
+    server.stop().await;
 }
 
 #[tokio::test]

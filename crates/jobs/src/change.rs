@@ -1,7 +1,7 @@
 //! State transitions of a job: pure changes of its row, each with an event.
 
 use palestra_protocol::id::{JobId, RunId};
-use palestra_protocol::job::{JobError, JobEvent, JobEventKind, JobState};
+use palestra_protocol::job::{JobError, JobEvent, JobEventKind, JobState, Progress};
 use palestra_protocol::time::Timestamp;
 use serde_json::{Value, json};
 
@@ -90,6 +90,7 @@ impl Change {
         let row = &mut self.row;
         row.state = JobState::Running;
         row.attempts += 1;
+        row.attempts_without_progress += 1;
         row.fence += 1;
         row.reports = 0;
         row.run = Some(run);
@@ -103,6 +104,22 @@ impl Change {
             (progress.message, progress.remaining_ms) = (None, None);
         }
         self.note_state(&json!({"worker": worker, "run": run}));
+    }
+
+    /// Counts attempts anew, if a later attempt goes on from further than any before: from the step of a checkpoint, or with episodes.
+    pub(super) fn advance(&mut self, to: u64) {
+        if to > self.row.furthest {
+            self.row.furthest = to;
+            self.row.attempts_without_progress = 0;
+        }
+    }
+
+    /// Sets the progress, which counts as such where later attempts keep what was done.
+    pub(super) fn set_progress(&mut self, progress: Progress) {
+        if self.row.kind.resumes() {
+            self.advance(progress.done);
+        }
+        self.row.progress = Some(progress);
     }
 
     /// Extends the lease after a sign of life from the worker.
@@ -158,11 +175,11 @@ impl Change {
             self.row.error = Some(error);
             return self.cancel();
         }
-        if !retry || self.row.attempts >= self.row.attempts_max {
+        if !retry || self.row.attempts_without_progress >= self.row.attempts_max {
             self.row.dead_letter = retry;
             return self.fail(error);
         }
-        let not_before = self.now.plus_ms(backoff_ms(self.row.attempts));
+        let not_before = self.now.plus_ms(backoff_ms(self.row.attempts_without_progress));
         let more = json!({"error": error, "not_before": not_before});
         self.row.error = Some(error);
         self.requeue(Some(not_before), &more);
@@ -181,6 +198,7 @@ impl Change {
         }
         self.requeue(not_before, more);
         self.row.attempts = self.row.attempts.saturating_sub(1);
+        self.row.attempts_without_progress = self.row.attempts_without_progress.saturating_sub(1);
     }
 
     /// Queues the job again, because its worker stops; the attempt does not count.
@@ -204,7 +222,8 @@ impl Change {
     /// Queues the job again with fresh attempts, once `blocked` jobs have succeeded.
     pub(super) fn retry(&mut self, blocked: u64) {
         let row = &mut self.row;
-        (row.attempts, row.blocked, row.dead_letter) = (0, blocked, false);
+        (row.attempts, row.attempts_without_progress) = (0, 0);
+        (row.blocked, row.dead_letter) = (blocked, false);
         (row.ended_at, row.cancel_requested_at, row.outcome, row.result) = (None, None, None, None);
         (row.error, row.progress) = (None, None);
         self.requeue(None, &json!({"retried": true}));

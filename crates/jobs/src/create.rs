@@ -25,7 +25,7 @@ const ATTEMPTS_MAX: u32 = 20;
 /// Largest absolute value of a priority.
 const PRIORITY_MAX: i32 = 100;
 /// Bytes of a job's metadata.
-const METADATA_BYTES_MAX: usize = 64 * 1024;
+const METADATA_BYTES_MAX: usize = 1 << 20;
 /// Bytes of an idempotency key.
 const KEY_BYTES_MAX: usize = 255;
 /// Largest amount of memory, in bytes: the largest integer that JSON carries exactly.
@@ -94,6 +94,8 @@ fn order(
         blocked: 0,
         attempts: 0,
         attempts_max: request.attempts_max.unwrap_or(ATTEMPTS_DEFAULT),
+        attempts_without_progress: 0,
+        furthest: 0,
         fence: 0,
         events: 0,
         reports: 0,

@@ -84,6 +84,19 @@ impl QueueTransaction<'_> {
     }
 }
 
+impl QueueTransaction<'_> {
+    /// Queues a job again that a worker holds which is gone. Answers whether it holds it.
+    async fn take_back(&mut self, id: JobId, worker: &str) -> Result<bool, JobsError> {
+        let row = self.transaction.job(id).await?;
+        let held = row.filter(|row| row.state == JobState::Running && row.worker.as_deref() == Some(worker));
+        let Some(row) = held else { return Ok(false) };
+        let mut change = Change::of(row, self.clock().now());
+        change.release();
+        self.put(change).await?;
+        Ok(true)
+    }
+}
+
 impl Jobs {
     /// Leases the next job for this worker; `None` when none is ready within `wait_ms`.
     ///
@@ -145,6 +158,7 @@ impl Jobs {
         let Some(claimed) = queue.settle(claimed).await? else { return Ok(None) };
         let (id, fence, kind) = (claimed.stored.row.id, claimed.stored.row.fence, claimed.stored.row.kind);
         metrics::counter!(JOBS_LEASED, "kind" => kind.as_str()).increment(1);
+        self.0.workers.record_lease(worker, &filter.kinds, id, &claimed.stored.row.tenant);
         let lease = self.hand_out(claimed).await;
         if lease.is_err()
             && let Err(error) = self.give_back(id, fence, Change::postpone).await
@@ -193,6 +207,22 @@ impl Jobs {
         }
         .await;
         queue.settle(done).await
+    }
+
+    /// Takes back the leases of workers that are known to be gone, by their names; the attempts do not count. Answers the number of them.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn take_back(&self, workers: &[String]) -> Result<usize, JobsError> {
+        let mut taken = 0;
+        for worker in workers {
+            for id in self.0.store.running_jobs_of(worker).await? {
+                let mut queue = self.begin(Durability::Disk).await?;
+                let done = queue.take_back(id, worker).await;
+                taken += usize::from(queue.settle(done).await?);
+            }
+        }
+        Ok(taken)
     }
 
     /// Ends a lease in a way that does not count as an attempt.

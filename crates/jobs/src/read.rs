@@ -6,6 +6,7 @@ use palestra_protocol::id::{JobId, RunId};
 use palestra_protocol::job::{Artifact, Checkpoint, Job, JobEvent, JobEventKind, JobState};
 use serde::Deserialize;
 
+use super::workers::Waiting;
 use super::{Jobs, JobsError};
 use palestra_store::Tenant;
 use palestra_store::row::PageRequest;
@@ -71,6 +72,7 @@ impl Jobs {
             after: spec.follows,
             attempts: row.attempts,
             attempts_max: row.attempts_max,
+            attempts_without_progress: row.attempts_without_progress,
             place,
             waiting,
             not_before: row.not_before,
@@ -101,14 +103,18 @@ impl Jobs {
         if let Some(next) = row.not_before.filter(|next| *next > self.0.clock.now()) {
             return Ok(format!("next attempt at {next}"));
         }
-        if let Some(missing) = self.0.workers.missing_for(row) {
-            return Ok(missing);
-        }
-        Ok(match place {
-            0 => "the next free worker that fits takes it, as soon as it is the tenant's turn".to_owned(),
-            1 => "1 job is before it".to_owned(),
-            more => format!("{more} jobs are before it"),
-        })
+        let (mut reasons, ready) = match self.0.workers.waiting(row) {
+            Waiting::Missing(missing) => return Ok(missing),
+            Waiting::Busy(busy) => (vec![busy], false),
+            Waiting::Ready => (Vec::new(), true),
+        };
+        reasons.extend(match place {
+            0 if !ready => None,
+            0 => Some("the next free worker that fits takes it, as soon as it is the tenant's turn".to_owned()),
+            1 => Some("1 job is before it".to_owned()),
+            more => Some(format!("{more} jobs are before it")),
+        });
+        Ok(reasons.join("; "))
     }
 
     /// Events of a job before a number, newest first; the last ones where none is named.

@@ -32,7 +32,7 @@ const MESSAGE_CHARACTERS_MAX: usize = 200;
 const CODE_BYTES_MAX: usize = 64;
 /// Bytes of an error's detail that are stored.
 const DETAIL_BYTES_MAX: usize = 20_000;
-/// Largest number of a report: the largest integer that JSON carries exactly.
+/// Largest number of a report or step: the largest integer that JSON carries exactly.
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 #[derive(Deserialize)]
@@ -104,6 +104,9 @@ fn parse(event: &ReportedEvent) -> Result<Effect, String> {
         }
         JobEventKind::Checkpoint => {
             let checkpoint: CheckpointReport = data(&event.data)?;
+            if checkpoint.step > NUMBER_MAX {
+                return Err(format!("a step must be at most {NUMBER_MAX}"));
+            }
             let sane = (1..=CHECKPOINT_FILES_MAX).contains(&checkpoint.artifacts.len());
             if sane {
                 Ok(Effect::Checkpoint(checkpoint))
@@ -136,7 +139,7 @@ impl QueueTransaction<'_> {
         if let Some(progress) = progress.filter(|progress| change.row.progress.as_ref() != Some(progress)) {
             let data = serde_json::to_value(&progress).map_err(|error| JobsError::Internal(error.to_string()))?;
             change.note_if_room(JobEventKind::Progress, data);
-            change.row.progress = Some(progress);
+            change.set_progress(progress);
         }
         let held = lease_state(&change.row)?;
         self.put(change).await?;
@@ -160,12 +163,13 @@ impl QueueTransaction<'_> {
             match effect {
                 Effect::Nothing => change.note_if_room(event.kind, event.data),
                 Effect::Progress(progress) => {
-                    change.row.progress = Some(progress);
+                    change.set_progress(progress);
                     change.note_if_room(event.kind, event.data);
                 }
                 Effect::Checkpoint(checkpoint) => {
                     let files = self.files(&change.row, index, &checkpoint).await?;
                     change.note(event.kind, json!({"step": checkpoint.step, "artifacts": files}));
+                    change.advance(checkpoint.step);
                 }
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Device, JobKind};
 use palestra_protocol::worker::LeaseRequest;
 use parking_lot::Mutex;
@@ -18,16 +19,33 @@ const WORKERS_MAX: usize = 1_024;
 /// Time for which a worker is remembered after its last request.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// Workers by name.
+/// Workers by name and kinds: one program may ask for several sorts of jobs, each at a place of its own.
 #[derive(Default)]
-pub(super) struct Workers(Mutex<HashMap<String, Worker>>);
+pub(super) struct Workers(Mutex<HashMap<(String, Vec<JobKind>), Worker>>);
+
+/// A job that a worker holds.
+struct Held {
+    job: JobId,
+    tenant: String,
+}
 
 struct Worker {
     tenant: Option<Tenant>,
-    kinds: Vec<JobKind>,
     device: Device,
     memory_bytes: u64,
     at: Instant,
+    /// The last job that it got; none once it asks again.
+    busy: Option<Held>,
+}
+
+/// State of the workers that a job waits for.
+pub(super) enum Waiting {
+    /// No recent worker fits it.
+    Missing(String),
+    /// All that fit are busy.
+    Busy(String),
+    /// One that fits asks for a job.
+    Ready,
 }
 
 impl Workers {
@@ -35,7 +53,8 @@ impl Workers {
     pub(super) fn record_request(&self, scope: &WorkerScope, request: &LeaseRequest) {
         let now = Instant::now();
         let mut seen = self.0.lock();
-        if seen.len() >= WORKERS_MAX && !seen.contains_key(&request.worker) {
+        let name = (request.worker.clone(), request.kinds.clone());
+        if seen.len() >= WORKERS_MAX && !seen.contains_key(&name) {
             seen.retain(|_, worker| now.duration_since(worker.at) <= REMEMBERED);
             if seen.len() >= WORKERS_MAX {
                 return;
@@ -43,46 +62,60 @@ impl Workers {
         }
         let worker = Worker {
             tenant: scope.tenant.clone(),
-            kinds: request.kinds.clone(),
             device: request.device,
             memory_bytes: request.memory_bytes,
             at: now,
+            busy: None,
         };
-        seen.insert(request.worker.clone(), worker);
+        seen.insert(name, worker);
+    }
+
+    /// Records that a worker got a job.
+    pub(super) fn record_lease(&self, worker: &str, kinds: &[JobKind], job: JobId, tenant: &str) {
+        if let Some(seen) = self.0.lock().get_mut(&(worker.to_owned(), kinds.to_vec())) {
+            seen.busy = Some(Held { job, tenant: tenant.to_owned() });
+        }
     }
 
     /// Records a heartbeat: a worker sends no request while it works.
     pub(super) fn record_heartbeat(&self, worker: &str) {
-        if let Some(seen) = self.0.lock().get_mut(worker) {
-            seen.at = Instant::now();
-        }
+        let now = Instant::now();
+        let mut seen = self.0.lock();
+        seen.iter_mut().filter(|((name, _), _)| name == worker).for_each(|(_, seen)| seen.at = now);
     }
 
-    /// The reason why no recent worker fits a job; `None` where one does.
-    pub(super) fn missing_for(&self, row: &JobRow) -> Option<String> {
+    /// State of the workers that could do a job.
+    pub(super) fn waiting(&self, row: &JobRow) -> Waiting {
         let now = Instant::now();
         let seen = self.0.lock();
-        let recent: Vec<&Worker> = seen
-            .values()
-            .filter(|worker| now.duration_since(worker.at) <= REMEMBERED)
-            .filter(|worker| worker.tenant.as_deref().is_none_or(|tenant| tenant == row.tenant))
+        let recent: Vec<(&(String, Vec<JobKind>), &Worker)> = seen
+            .iter()
+            .filter(|(_, worker)| now.duration_since(worker.at) <= REMEMBERED)
+            .filter(|(_, worker)| worker.tenant.as_deref().is_none_or(|tenant| tenant == row.tenant))
             .collect();
-        let able = |worker: &&&Worker| {
+        let able = recent.iter().filter(|((_, kinds), worker)| {
             let filter = CandidateFilter {
                 tenant: None,
-                kinds: worker.kinds.clone(),
+                kinds: kinds.clone(),
                 device: worker.device,
                 memory_bytes: worker.memory_bytes,
                 now: row.created_at,
             };
             fits(row.kind, row.resources, &filter)
-        };
-        if recent.iter().any(|worker| able(&worker)) {
-            return None;
+        });
+        let mut able: Vec<(&str, Option<&Held>)> =
+            able.map(|((name, _), worker)| (name.as_str(), worker.busy.as_ref())).collect();
+        able.sort_by_key(|(name, _)| *name);
+        if let Some((name, busy)) = able.first() {
+            return match busy.filter(|_| able.iter().all(|(_, busy)| busy.is_some())) {
+                Some(held) => Waiting::Busy(busy_text(name, held, able.len() - 1, &row.tenant)),
+                None => Waiting::Ready,
+            };
         }
-        let of_kind: Vec<&&Worker> = recent.iter().filter(|worker| worker.kinds.contains(&row.kind)).collect();
-        let has_device = |worker: &&&Worker| row.resources.device != Device::Gpu || worker.device == Device::Gpu;
-        Some(if of_kind.is_empty() {
+        let of_kind: Vec<&Worker> =
+            recent.iter().filter(|((_, kinds), _)| kinds.contains(&row.kind)).map(|(_, worker)| *worker).collect();
+        let has_device = |worker: &&Worker| row.resources.device != Device::Gpu || worker.device == Device::Gpu;
+        Waiting::Missing(if of_kind.is_empty() {
             format!("no worker for jobs of kind {} has asked for a job in the last minute", row.kind.as_str())
         } else if !of_kind.iter().any(has_device) {
             "no worker with a gpu has asked for a job in the last minute".to_owned()
@@ -90,5 +123,14 @@ impl Workers {
             let needed = row.resources.memory_bytes;
             format!("no worker with {needed} bytes of memory free has asked for a job in the last minute")
         })
+    }
+}
+
+/// The work of the first of the workers that fit; jobs of other tenants are not named.
+fn busy_text(name: &str, held: &Held, others: usize, tenant: &str) -> String {
+    let job = if held.tenant == tenant { held.job.to_string() } else { "a job of another tenant".to_owned() };
+    match others {
+        0 => format!("{name} is busy with {job}"),
+        others => format!("{name} is busy with {job}, and {others} more workers that fit are busy"),
     }
 }

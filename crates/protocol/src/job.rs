@@ -141,8 +141,12 @@ pub struct Job {
     pub after: Vec<JobId>,
     /// The number of attempts begun.
     pub attempts: u32,
-    /// Attempts before it counts as failed for good.
+    /// Attempts without progress before it counts as failed for good.
     pub attempts_max: u32,
+    /// Attempts begun since it last made progress: since a checkpoint of a training with a later step, or an episode of an evaluation or a
+    /// collection that later attempts keep.
+    #[serde(default)]
+    pub attempts_without_progress: u32,
     /// The number of queued jobs of the tenant that come before it; null unless queued.
     pub place: Option<u64>,
     /// Why it does not run yet, for people; null unless queued.
@@ -208,7 +212,7 @@ pub struct Progress {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JobError {
-    /// For programs: `bad_spec`, `bad_data`, `bad_checkpoint`, `device`, `out_of_memory`, `not_finite`, `environment`,
+    /// For programs: `bad_spec`, `bad_data`, `bad_checkpoint`, `device`, `out_of_memory`, `killed`, `not_finite`, `environment`,
     /// `lease_lost`, `dependency`, `internal`.
     #[cfg_attr(feature = "openapi", schema(max_length = 64))]
     pub code: String,

@@ -37,6 +37,8 @@ const JOBS: Table = Table {
         ("blocked", Kind::Integer),
         ("attempts", Kind::Integer),
         ("attempts_max", Kind::Integer),
+        ("attempts_without_progress", Kind::Integer),
+        ("furthest", Kind::Integer),
         ("fence", Kind::Integer),
         ("events", Kind::Integer),
         ("reports", Kind::Integer),
@@ -77,7 +79,8 @@ const INSERT_NEEDS: Bulk = NEEDS.insert("", "need");
 
 /// Writes all columns of a job that change.
 const UPDATE_JOB: Bulk = Bulk::change(
-    "UPDATE jobs SET state = r.state, blocked = r.blocked, attempts = r.attempts, fence = r.fence, events = r.events, \
+    "UPDATE jobs SET state = r.state, blocked = r.blocked, attempts = r.attempts, \
+         attempts_without_progress = r.attempts_without_progress, furthest = r.furthest, fence = r.fence, events = r.events, \
          reports = r.reports, not_before = r.not_before, lease_expires_at = r.lease_expires_at, \
          cancel_requested_at = r.cancel_requested_at, run = r.run, worker = r.worker, progress = r.progress, \
          result = r.result, error = r.error, dead_letter = r.dead_letter, outcome = r.outcome, started_at = r.started_at, ended_at = r.ended_at FROM ",
@@ -97,6 +100,8 @@ fn encode(row: &JobRow) -> Result<BulkRow<'_>, StoreError> {
         number(row.blocked)?,
         number(u64::from(row.attempts))?,
         number(u64::from(row.attempts_max))?,
+        number(u64::from(row.attempts_without_progress))?,
+        number(row.furthest)?,
         number(row.fence)?,
         number(row.events)?,
         number(row.reports)?,
@@ -136,6 +141,8 @@ fn decode(row: &dyn Fields) -> Result<JobRow, StoreError> {
         blocked: row.number("blocked")?,
         attempts: row.version("attempts")?,
         attempts_max: row.version("attempts_max")?,
+        attempts_without_progress: row.version("attempts_without_progress")?,
+        furthest: row.number("furthest")?,
         fence: row.number("fence")?,
         events: row.number("events")?,
         reports: row.number("reports")?,
@@ -291,6 +298,12 @@ impl dyn Reader {
     pub async fn running_jobs(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let sql = "SELECT tenant, COUNT(*) AS number FROM jobs WHERE state = 'running' GROUP BY tenant";
         self.all(Statement::new(sql, Vec::new()), |row| Ok((row.text("tenant")?, row.number("number")?))).await
+    }
+
+    /// The running jobs of a worker, by its name.
+    pub async fn running_jobs_of(&self, worker: &str) -> Result<Vec<JobId>, StoreError> {
+        let sql = "SELECT id FROM jobs WHERE state = 'running' AND worker = $1 ORDER BY id";
+        self.all(Statement::new(sql, vec![text(worker)]), decode_id).await
     }
 
     /// Running jobs that need the sweep: whose lease ended by `now` or ends after `latest`, or that were asked to stop by

@@ -44,22 +44,6 @@ impl PolicyManifest {
             Err(error) => Err(TrainerError::io(FILE)(error)),
         }
     }
-
-    /// True if the model is shown the offered tools.
-    #[must_use]
-    pub const fn shows_tools(&self, template_knows_tools: bool) -> bool {
-        shows_tools(self.tool_format, template_knows_tools)
-    }
-}
-
-/// True if a model is shown tools.
-#[must_use]
-pub const fn shows_tools(format: ToolFormat, template_knows_tools: bool) -> bool {
-    match format {
-        ToolFormat::Text => false,
-        ToolFormat::Json => true,
-        ToolFormat::Auto => template_knows_tools,
-    }
 }
 
 #[cfg(test)]
@@ -73,11 +57,6 @@ mod tests {
         let manifest = PolicyManifest { tool_format: ToolFormat::Text, actions: vec!["left".to_owned()] };
         manifest.save(folder.path()).unwrap();
         assert_eq!(PolicyManifest::load(folder.path()).unwrap(), manifest);
-        assert!(
-            !manifest.shows_tools(true)
-                && PolicyManifest::default().shows_tools(true)
-                && !PolicyManifest::default().shows_tools(false)
-        );
         std::fs::write(folder.path().join(FILE), "{").unwrap();
         assert!(PolicyManifest::load(folder.path()).is_err());
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use palestra_client::{Client, ClientError, HeldLease, LeaseError};
 use palestra_protocol::id::{JobId, PolicyId};
 use palestra_protocol::job::{Artifact, JobEventKind, Policy, Progress};
 use palestra_protocol::worker::{Exchanged, Lease, Outcome, RegisterPolicy, ReportedEvent, ServedAnswer};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
@@ -17,6 +19,10 @@ use crate::failure::TrainerError;
 pub struct Reporter {
     lease: HeldLease,
     runtime: Handle,
+    /// Progress that the next heartbeat tells; none before the first.
+    progress: Arc<Mutex<Option<Progress>>>,
+    /// Held while something is told, so that no heartbeat with older progress comes behind a report.
+    telling: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Reporter {
@@ -24,16 +30,20 @@ impl Reporter {
     #[must_use]
     pub fn new(client: Client, lease: &Lease, runtime: Handle) -> Self {
         let lease = HeldLease::new(client, lease);
-        let kept = lease.clone();
+        let progress = Arc::new(Mutex::new(None));
+        let telling = Arc::new(tokio::sync::Mutex::new(()));
+        let (kept, told, turn) = (lease.clone(), Arc::clone(&progress), Arc::clone(&telling));
         runtime.spawn(async move {
             while !kept.is_lost() {
                 kept.pause().await;
-                if let Err(error) = kept.beat(None).await {
+                let _turn = turn.lock().await;
+                let progress = told.lock().clone();
+                if let Err(error) = kept.beat(progress).await {
                     tracing::warn!(%error, "a heartbeat was not taken");
                 }
             }
         });
-        Self { lease, runtime }
+        Self { lease, runtime, progress, telling }
     }
 
     /// Fails when the work has to stop: the job was cancelled or the lease is lost.
@@ -57,7 +67,22 @@ impl Reporter {
     /// # Errors
     /// When the work has to stop, or the queue refuses them.
     pub fn report(&self, events: Vec<ReportedEvent>) -> Result<(), TrainerError> {
-        self.wait(self.lease.report(events))
+        self.wait(async {
+            let _turn = self.telling.lock().await;
+            self.lease.report(events).await
+        })
+    }
+
+    /// Sets the progress that heartbeats tell.
+    pub fn set_progress(&self, progress: Progress) {
+        *self.progress.lock() = Some(progress);
+    }
+
+    /// Says what is being done within the present step; the next heartbeat tells it.
+    pub fn announce(&self, message: String) {
+        if let Some(progress) = self.progress.lock().as_mut() {
+            progress.message = Some(message);
+        }
     }
 
     /// Writes a line for people.

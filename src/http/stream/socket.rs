@@ -140,9 +140,11 @@ impl<E: Engine> Socket<E> {
         };
         metrics::counter!(STREAM_ENDS, "reason" => end.name()).increment(1);
         tracing::debug!(reason = end.name(), "a socket ended");
-        let Some((code, reason)) = end.farewell() else { return };
         let farewell = async {
-            sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await?;
+            if let Some((code, reason)) = end.farewell() {
+                sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await?;
+            }
+            // A peer that said goodbye itself gets its own close frame back.
             sink.close().await?;
             // Closing with unread frames would reset the connection, and the reason would be lost on its way.
             while let Some(Ok(_)) = stream.next().await {}

@@ -62,7 +62,7 @@ pub fn parse(submission: &Submission, sandboxes: &Sandboxes) -> Result<Parsed, V
         )]
     })?;
     let Reading { mut rows, faults } = work.read(&submission.upload, sandboxes);
-    if !faults.is_empty() && !(submission.keep_going && !rows.is_empty()) {
+    if !faults.is_empty() && (rows.is_empty() || !submission.keep_going) {
         let fault = |fault: palestra_workbench::work::Fault| Fault {
             file: Some(fault.place),
             detail: fault.detail,

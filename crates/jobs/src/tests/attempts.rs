@@ -57,6 +57,105 @@ async fn attempts_end_in_the_dead_letters_and_can_be_retried() {
     fixture.end().await;
 }
 
+/// A training.
+fn training() -> CreateJob {
+    let spec = json!({
+        "policy": {"from": "builtin:tiny-transformer"},
+        "environments": [{"name": "puzzle/countdown"}],
+        "algorithm": {"name": "grpo"},
+        "steps": 100,
+    });
+    job(JobKind::Train, spec)
+}
+
+impl Fixture {
+    /// Leaves a checkpoint after this step.
+    async fn checkpoint(&self, lease: &Lease, step: u64) {
+        let name = format!("checkpoints/{step}");
+        self.upload(lease, &name, b"weights").await.unwrap();
+        let event = ReportedEvent { kind: JobEventKind::Checkpoint, data: json!({"step": step, "artifacts": [name]}) };
+        let report = Report { fence: lease.fence, number: None, events: vec![event] };
+        self.jobs.report(&EVERYBODY, lease.job.id, report).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_training_that_is_preempted_ten_times_and_moves_on_each_time_ends_well() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let id = fixture.create("acme", training()).await.id;
+    for preempted in 1..=10 {
+        let lease = fixture.next().await;
+        fixture.checkpoint(&lease, u64::from(preempted) * 5).await;
+        fixture.sweep_after(60_000).await;
+        let job = fixture.job("acme", id).await;
+        assert_eq!((job.state, job.attempts, job.attempts_without_progress), (JobState::Queued, preempted, 0));
+        fixture.clock.advance_ms(5_000);
+    }
+    let last = fixture.next().await;
+    assert_eq!(last.checkpoint.as_ref().map(|checkpoint| checkpoint.step), Some(50));
+    assert_eq!(fixture.finish(&last, succeeded()).await.unwrap().state, JobState::Succeeded);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn a_training_that_comes_no_further_fails_after_its_attempts() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let id = fixture.create("acme", training()).await.id;
+    // The third attempt moves on, and those behind it only come as far as it did.
+    for (attempt, step) in [10, 10, 20, 20, 10].into_iter().enumerate() {
+        let lease = fixture.next().await;
+        assert_eq!(lease.job.attempts as usize, attempt + 1);
+        fixture.checkpoint(&lease, step).await;
+        fixture.finish(&lease, failed(true)).await.unwrap();
+        assert_eq!(fixture.state("acme", id).await, JobState::Queued);
+        fixture.clock.advance_ms(60_000);
+    }
+    let job = fixture.finish(&fixture.next().await, failed(true)).await.unwrap();
+    assert_eq!((job.state, job.attempts, job.attempts_without_progress), (JobState::Failed, 6, 3));
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn episodes_that_later_attempts_keep_are_progress_and_those_of_other_jobs_are_not() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let environments = json!([{"name": "bench/counter"}]);
+    let spec = json!({"policy": {"from": "builtin:null"}, "environments": environments, "episodes": 9});
+    for (order, expected) in [(job(JobKind::Evaluate, spec), 0), (check(), 1)] {
+        let id = fixture.create("acme", order).await.id;
+        let lease = fixture.next().await;
+        let progress = Progress { done: 4, total: 9, unit: "episodes".to_owned(), message: None, remaining_ms: None };
+        let beat = Heartbeat { fence: lease.fence, progress: Some(progress) };
+        fixture.jobs.heartbeat(&EVERYBODY, id, beat).await.unwrap();
+        let job = fixture.job("acme", id).await;
+        assert_eq!((job.attempts, job.attempts_without_progress), (1, expected));
+        fixture.finish(&lease, failed(false)).await.unwrap();
+    }
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn leases_of_workers_that_are_gone_are_taken_back_at_once_and_no_others() {
+    let mut fixture = Fixture::sqlite(settings()).await;
+    for _ in 0..3 {
+        fixture.create("acme", check()).await;
+    }
+    let mut leases = Vec::new();
+    for name in ["local worker of a", "local worker of b", "far away"] {
+        leases.push(fixture.jobs.lease(&EVERYBODY, worker(name)).await.unwrap().unwrap());
+    }
+    fixture.restart().await;
+    let gone = ["local worker of a".to_owned(), "local trainer of a".to_owned()];
+    assert_eq!(fixture.jobs.take_back(&gone).await.unwrap(), 1);
+    assert_eq!(fixture.jobs.take_back(&gone).await.unwrap(), 0);
+    let again = fixture.next().await;
+    assert_eq!((again.job.id, again.job.attempts, again.fence), (leases[0].job.id, 1, 2));
+    assert!(fixture.lease().await.is_none());
+    for lease in &leases[1..] {
+        assert_eq!(fixture.finish(lease, succeeded()).await.unwrap().state, JobState::Succeeded);
+    }
+    fixture.end().await;
+}
+
 #[tokio::test]
 async fn a_released_attempt_does_not_count() {
     let fixture = Fixture::sqlite(settings()).await;

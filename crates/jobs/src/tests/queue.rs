@@ -157,6 +157,31 @@ async fn a_job_that_needs_a_gpu_waits_for_a_worker_with_one() {
 }
 
 #[tokio::test]
+async fn a_job_waits_for_the_trainer_that_is_busy_with_another() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let ask = async |kind| {
+        let request = LeaseRequest { kinds: vec![kind], ..worker("trainer") };
+        fixture.jobs.lease(&EVERYBODY, request).await.unwrap()
+    };
+    let first = fixture.create("acme", check()).await.id;
+    let lease = ask(JobKind::Check).await.unwrap();
+    assert_eq!(lease.job.id, first);
+    let second = fixture.create("acme", check()).await.id;
+    let third = fixture.create("acme", check()).await.id;
+    let other = fixture.create("umbrella", check()).await.id;
+    // The same program asks for work of another kind meanwhile.
+    assert!(ask(JobKind::Serve).await.is_none());
+    let waiting = async |tenant, id| fixture.job(tenant, id).await.waiting.unwrap();
+    assert_eq!(waiting("acme", second).await, format!("trainer is busy with {first}"));
+    assert_eq!(waiting("acme", third).await, format!("trainer is busy with {first}; 1 job is before it"));
+    assert_eq!(waiting("umbrella", other).await, "trainer is busy with a job of another tenant");
+    fixture.finish(&lease, succeeded()).await.unwrap();
+    assert_eq!(ask(JobKind::Check).await.unwrap().job.id, other);
+    assert_eq!(waiting("acme", second).await, "trainer is busy with a job of another tenant");
+    fixture.end().await;
+}
+
+#[tokio::test]
 async fn a_queued_job_is_cancelled_at_once_and_a_running_one_asked() {
     let fixture = Fixture::sqlite(settings()).await;
     let owner = tenant("acme");

@@ -323,7 +323,14 @@ mod tests {
         let context = JobContext { outbox: Arc::clone(&server.outbox), layers: Layers::default(), owners: false };
         let threads = JobThreads::new(context).expect("a thread");
         let rlimits = Rlimits::default();
-        server.agreed = Some(AgreedSettings { rlimits, output_bytes_max: 0, other_uid: false, threads, upper: None });
+        server.agreed = Some(AgreedSettings {
+            rlimits,
+            output_bytes_max: 0,
+            other_uid: false,
+            owns_files: false,
+            threads,
+            upper: None,
+        });
         let mut answers = 0;
         for stream in 1..=3 {
             server.inbox.put(stream, Kind::Request, br#"{"op":"signal","target":9,"signal":99}"#);

@@ -94,8 +94,14 @@ impl Agent {
     pub(crate) fn set_up(command: Command, ids: Ids, seccomp: Vec<u64>) -> Self {
         let mut agent = Self::start(command);
         let filtered = !seccomp.is_empty();
-        let setup =
-            Setup { seccomp, rlimits: Rlimits::default(), output_bytes_max: 1 << 20, folders: Vec::new(), user: USER };
+        let setup = Setup {
+            seccomp,
+            rlimits: Rlimits::default(),
+            output_bytes_max: 1 << 20,
+            folders: Vec::new(),
+            user: USER,
+            owns_files: false,
+        };
         let ready = agent.ask(&Request::Setup(setup), None).event;
         assert_eq!(ready, Event::Ready { protocol: PROTOCOL, other_uid: ids == Ids::Many, seccomp: filtered });
         agent

@@ -26,6 +26,8 @@ fn job(tenant: &str) -> StoredJob {
         blocked: 0,
         attempts: 0,
         attempts_max: 3,
+        attempts_without_progress: 0,
+        furthest: 0,
         fence: 0,
         events: 0,
         reports: 0,

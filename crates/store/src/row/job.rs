@@ -19,6 +19,10 @@ pub struct JobRow {
     pub blocked: u64,
     pub attempts: u32,
     pub attempts_max: u32,
+    /// Attempts begun since the job last made progress.
+    pub attempts_without_progress: u32,
+    /// The most that any attempt has done so that a later one goes on from there: the step of a checkpoint, or episodes.
+    pub furthest: u64,
     /// Grows with every lease.
     pub fence: u64,
     /// The number of the last event.
@@ -31,6 +35,7 @@ pub struct JobRow {
     pub cancel_requested_at: Option<Timestamp>,
     /// The run that owns the sessions of the last attempt.
     pub run: Option<RunId>,
+    /// The name of the worker of the last attempt.
     pub worker: Option<String>,
     pub progress: Option<Progress>,
     pub result: Option<Value>,

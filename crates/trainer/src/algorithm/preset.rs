@@ -13,19 +13,19 @@ const TASKS_PER_STEP: u32 = 8;
 const GROUP_SIZE: u32 = 8;
 /// Passes over the episodes of one update of `ppo`.
 const PPO_EPOCHS: u32 = 4;
+/// Parts into which the episodes of one update are cut where a job says nothing: behind the first, ratios differ from 1, so that clips act.
+const MINIBATCHES: u32 = 2;
 /// Parts into which the episodes of one update of `ppo` are cut.
 const PPO_MINIBATCHES: u32 = 4;
 /// Parts into which the episodes of one update of `gspo` and `dapo` are cut, <https://arxiv.org/abs/2507.18071>.
 const SPLIT_MINIBATCHES: u32 = 4;
-/// The same for other algorithms with a clip: with one part, the ratio is 1 and no clip ever acts.
-const CLIPPED_MINIBATCHES: u32 = 2;
 /// Discount per turn of `ppo` over vectors, as in <https://arxiv.org/abs/1707.06347>.
 const VECTORS_GAMMA: f64 = 0.99;
 /// Dual clip of all presets with a ratio per token, <https://arxiv.org/abs/1912.09729>.
 const DUAL_CLIP: f64 = 3.0;
 /// Keeps the quotients of group statistics finite.
 const DEVIATION_MIN: f64 = 1e-6;
-/// The overlong punishment begins at this share of the longest answer below it: 4096 of 20480 tokens in the paper.
+/// The overlong punishment begins at this share of the longest answer less than it. In the paper 4096 of 20480 tokens, the most that a model may say.
 const OVERLONG_CACHE_PARTS: usize = 5;
 
 /// Estimator of advantages.
@@ -69,9 +69,9 @@ pub struct Parts {
     pub extra_rollout: bool,
     /// Groups with equal rewards are replaced by other tasks.
     pub resample_equal_groups: bool,
-    /// Episodes that a limit cut leave the update.
+    /// Episodes that a limit cut leave the update, also those with an answer that was cut.
     pub mask_truncated: bool,
-    /// Long answers are punished.
+    /// Long answers are punished: an episode for its longest.
     pub overlong: Option<Overlong>,
     /// More terms of the loss.
     pub auxiliary: Vec<Auxiliary>,
@@ -116,12 +116,11 @@ impl Parts {
         self.group_size + self.extra_rollout as u32
     }
 
-    /// The parts of a preset, for episodes of such lengths.
+    /// The parts of a preset.
     fn preset(name: AlgorithmName, rollout: &Rollout) -> Self {
-        let (longest, answer) = (longest_episode_tokens(rollout), rollout.max_tokens as usize);
         let token = |low, high| (Ratio::Token, Clip { low, high, dual: Some(DUAL_CLIP) });
         let grouped = Advantage::GroupNormalised { epsilon: DEVIATION_MIN };
-        let constant = Aggregation::TokenSumOverConstant { constant: longest as f64 };
+        let constant = Aggregation::TokenSumOverConstant { constant: longest_episode_tokens(rollout) as f64 };
         let compared = AdvantageEstimator::Compared;
         let ((ratio, clip), estimator, aggregation) = match name {
             AlgorithmName::Sft => (token(0.2, 0.2), AdvantageEstimator::Supervised, Aggregation::TokenMean),
@@ -162,6 +161,7 @@ impl Parts {
             }
         };
         let (ppo, dapo) = (name == AlgorithmName::Ppo, name == AlgorithmName::Dapo);
+        let longest = longest_answer_tokens(rollout);
         Self {
             estimator,
             gamma: 1.0,
@@ -172,14 +172,14 @@ impl Parts {
                 AlgorithmName::Sft => 1,
                 AlgorithmName::Ppo => PPO_MINIBATCHES,
                 AlgorithmName::Gspo | AlgorithmName::Dapo => SPLIT_MINIBATCHES,
-                _ => CLIPPED_MINIBATCHES,
+                _ => MINIBATCHES,
             },
             group_size: if name.is_grouped() { GROUP_SIZE } else { 1 },
             tasks_per_step: TASKS_PER_STEP,
             extra_rollout: false,
             resample_equal_groups: dapo,
             mask_truncated: dapo,
-            overlong: dapo.then_some(Overlong { longest: answer, cache: answer / OVERLONG_CACHE_PARTS }),
+            overlong: dapo.then_some(Overlong { longest, cache: longest / OVERLONG_CACHE_PARTS }),
             auxiliary: Vec::new(),
         }
     }
@@ -220,6 +220,11 @@ impl Parts {
             _ => Ok(()),
         }
     }
+}
+
+/// The most tokens of one answer.
+fn longest_answer_tokens(rollout: &Rollout) -> usize {
+    usize::try_from(rollout.max_tokens.min(rollout.max_context_tokens)).unwrap_or(usize::MAX)
 }
 
 /// The most action tokens of one episode: all its answers at their longest, within its context.

@@ -40,6 +40,7 @@ pub struct ChatFormat {
     /// Tokens that end an answer: added where a limit cut it.
     end: Vec<u32>,
     stops: Vec<u32>,
+    /// True if the template itself lists tools; else [`ChatFormat::prompt`] lists them in the system message.
     knows_tools: bool,
 }
 
@@ -77,9 +78,9 @@ impl ChatFormat {
         }
         let fallback = template::chat_ml(tokenizer);
         let source = tokenizer.chat_template().unwrap_or(&fallback);
-        format.style = CallStyle::of_template(source);
-        format.knows_tools = source.contains("tools");
         let template = Template::new(source, tokenizer, now_unix_seconds)?;
+        format.knows_tools = template.lists_tools();
+        format.style = if format.knows_tools { CallStyle::of_template(source) } else { CallStyle::Tagged };
         format.kind = Kind::Template(Box::new(template));
         // The answer ends with the first special token that the template puts behind it.
         let glue = format.glue(&[], false)?;
@@ -101,13 +102,6 @@ impl ChatFormat {
     #[must_use]
     pub fn stops(&self) -> &[u32] {
         &self.stops
-    }
-
-    /// True if the model's own template lists tools. With one that does not, pass no tools where the format of actions
-    /// is `auto`; where it is `json`, [`ChatFormat::prompt`] lists them in the system message.
-    #[must_use]
-    pub const fn knows_tools(&self) -> bool {
-        self.knows_tools
     }
 
     /// The tokenizer.

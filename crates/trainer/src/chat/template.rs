@@ -5,11 +5,11 @@ use std::fmt;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value as Jinja};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::date::strftime;
 use super::json_text::{JsonStyle, write};
-use super::message::ChatMessage;
+use super::message::{ChatMessage, Role};
 use crate::failure::TrainerError;
 use crate::tokenizer::Tokenizer;
 
@@ -63,6 +63,15 @@ impl Template {
         environment.add_template_owned(NAME, source).map_err(|error| bad(error.to_string()))?;
         let name = |id: Option<u32>| id.and_then(|id| String::from_utf8(tokenizer.token_bytes(id)).ok());
         Ok(Self { environment, bos: name(tokenizer.bos()), eos: name(tokenizer.eos().first().copied()) })
+    }
+
+    /// True if a prompt names the tools that it is given.
+    pub(super) fn lists_tools(&self) -> bool {
+        const PROBE: &str = "a_tool_that_is_listed";
+        let tool = json!({"type": "function", "function": {
+            "name": PROBE, "description": "", "parameters": {"type": "object", "properties": {}}}});
+        let question = [ChatMessage::new(Role::User, ".")];
+        self.render(&question, &[tool], true).is_ok_and(|text| text.contains(PROBE))
     }
 
     /// The text of a conversation.

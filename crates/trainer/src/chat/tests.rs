@@ -4,11 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tokenizer::testing::{give_template, learn, with_template};
+use crate::tokenizer::testing::{SMOL_LIKE, give_template, learn, with_template};
 use crate::tokenizer::{BYTE_ASSISTANT, BYTE_BOS, BYTE_END, BYTE_SYSTEM, BYTE_TOOL, BYTE_USER};
-
-/// No tools, a default system message, one loop.
-const SMOL_LIKE: &str = "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nBe brief<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 /// Tools in the system message, calls in tags, results within a message of the user.
 const QWEN_LIKE: &str = r#"{%- if tools %}
@@ -189,14 +186,14 @@ fn the_plain_format_is_what_its_exported_template_gives() {
 }
 
 #[test]
-fn a_template_of_the_smollm_kind_renders_and_says_that_it_knows_no_tools() {
+fn a_template_of_the_smollm_kind_shows_tools_in_the_system_message() {
     let format = format_of(SMOL_LIKE);
     let prompt = format.prompt(&[message("user", "hi")], &[]).expect("a prompt");
     let expected = "<|im_start|>system\nBe brief<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n";
     assert_eq!(shown(&format, &prompt), expected);
     assert_eq!(prompt[0], format.tokenizer().id_of("<|im_start|>").expect("it is there"));
     assert_eq!(format.stops(), [format.tokenizer().id_of("<|im_end|>").expect("it is there")]);
-    assert!(!format.knows_tools());
+    assert!(!format.knows_tools);
     let prompt = format.prompt(&[message("user", "hi")], &[weather()]).expect("a prompt");
     let prompt = shown(&format, &prompt);
     assert!(
@@ -222,7 +219,7 @@ fn a_template_of_the_qwen_kind_lists_tools_as_python_writes_json() {
          <|im_start|>user\n<tool_response>\n4\n</tool_response>\n<tool_response>\n5\n</tool_response><|im_end|>\n\
          <|im_start|>assistant\n"
     );
-    assert!(format.knows_tools());
+    assert!(format.knows_tools);
 }
 
 #[test]
@@ -275,7 +272,7 @@ fn prompt_answer_and_continuations_make_the_whole_conversation() {
         (&llama, talk(bare, message("tool", "4"))),
     ];
     for (format, messages) in cases {
-        let tools = if format.knows_tools() { vec![weather()] } else { Vec::new() };
+        let tools = if format.knows_tools { vec![weather()] } else { Vec::new() };
         let (tokens, is_action) = format.example(&messages, &tools).expect("an example");
         // The last answer is followed by another question, so that rendering it shows the answer's end.
         let whole = format.prompt(&[&messages[..], &[message("user", "x")]].concat(), &tools).expect("a prompt");

@@ -13,7 +13,6 @@ use crate::chat::{ChatFormat, action};
 use crate::data::{Part, Sequence};
 use crate::failure::TrainerError;
 use crate::model::Transformer;
-use crate::policy_manifest::shows_tools;
 use crate::sampling::{SampleRequest, Sampler, Slot, Stopped};
 
 /// Settings of sampling.
@@ -83,8 +82,7 @@ impl Actor for LanguageActor {
             .map(serde_json::to_value)
             .collect::<Result<_, _>>()
             .map_err(|error| TrainerError::Internal(error.to_string()))?;
-        let offered = shows_tools(self.sampling.tool_format, self.chat.knows_tools());
-        let tools = if offered { opened.tools.to_vec() } else { Vec::new() };
+        let tools = self.sampling.tool_format.shown(&opened.tools).to_vec();
         let prompt = self.chat.prompt(&messages, &tools)?;
         let slot = self
             .sampler
@@ -120,14 +118,11 @@ impl Actor for LanguageActor {
             state.sequence.answer(&answer.tokens, &answer.log_probs, state.turn);
             state.unread.clear();
             state.ended = answer.stopped == Stopped::Stop;
-            if !state.ended {
-                state.sequence.cut();
-            }
             let text = if state.ended { &answer.tokens[..answer.tokens.len() - 1] } else { &answer.tokens[..] };
             let text = self.chat.tokenizer().decode(text);
             let action = action(&text, self.sampling.tool_format, &state.tools);
             let action = serde_json::from_value(action).unwrap_or(Action::Text(text));
-            acts.push(Act::Step(action));
+            acts.push(if state.ended { Act::Step(action) } else { Act::CutStep(action) });
         }
         Ok(acts)
     }
@@ -162,13 +157,17 @@ impl Actor for LanguageActor {
 #[cfg(test)]
 mod tests {
     use burn::tensor::Device;
-    use palestra_protocol::id::EpisodeId;
+    use palestra_protocol::environment::Limits;
+    use palestra_protocol::id::{EpisodeId, SessionId};
     use palestra_protocol::observation::{Message, Observation};
     use palestra_protocol::step::Info;
+    use palestra_protocol::time::Timestamp;
+    use serde_json::json;
 
     use super::*;
     use crate::model::TransformerConfig;
-    use crate::tokenizer::{BYTE_ASSISTANT, Tokenizer};
+    use crate::tokenizer::testing::{SMOL_LIKE, weather, with_template};
+    use crate::tokenizer::{BYTE_ASSISTANT, BYTE_END, Tokenizer};
 
     /// Room for the tokens of an episode.
     const CAPACITY: usize = 48;
@@ -190,7 +189,12 @@ mod tests {
 
     /// A state whose episode begins with so many tokens.
     fn state(actor: &mut LanguageActor, prompt: usize) -> LanguageState {
-        let slot = actor.sampler.open(0).unwrap();
+        state_of(actor, 0, prompt)
+    }
+
+    /// The same with randomness of its own.
+    fn state_of(actor: &mut LanguageActor, key: u64, prompt: usize) -> LanguageState {
+        let slot = actor.sampler.open(key).unwrap();
         let sequence = Sequence::default();
         let mut state = LanguageState { slot, sequence, unread: Vec::new(), turn: 0, tools: Vec::new(), ended: true };
         actor.show(&mut state, vec![65; prompt], Part::Prompt).unwrap();
@@ -219,16 +223,60 @@ mod tests {
     }
 
     #[test]
+    fn tools_are_shown_and_called_also_where_the_template_has_no_place_for_them() {
+        let chat = Arc::new(ChatFormat::new(&with_template(SMOL_LIKE)).unwrap());
+        let question = json!({"role": "user", "content": "hi"});
+        let opened: Opened = serde_json::from_value(json!({
+            "id": SessionId::new(), "episode": EpisodeId::new(), "attempt": 1, "environment": "a/b@1", "seed": 1, "seq": 0,
+            "durable_seq": 0, "observation": Observation::text("hi"), "messages": [question], "tools": [weather()],
+            "limits": Limits::default(), "expires_at": Timestamp::from_milliseconds(0),
+            "task": {"id": "t", "split": "train", "index": 0, "difficulty": null, "template": "t", "messages": [], "tools": [],
+                "metadata": null},
+        }))
+        .unwrap();
+        let call = r#"<tool_call>{"name": "weather", "arguments": {}}</tool_call>"#;
+        for (format, shown) in
+            [(ToolFormat::Auto, vec![weather()]), (ToolFormat::Json, vec![weather()]), (ToolFormat::Text, Vec::new())]
+        {
+            let config = TransformerConfig::tiny(chat.tokenizer().vocab_size(), None, 512);
+            let model = Transformer::init(&config, 1, &Device::flex()).unwrap();
+            let sampling = SamplingSettings { max_tokens: ANSWER, temperature: 1.0, top_p: 1.0, tool_format: format };
+            let mut actor = LanguageActor::new(Sampler::new(model, 1, 512, 1), chat.clone(), sampling);
+            let state = actor.begin(0, &opened).unwrap();
+            assert_eq!(action(call, format, &state.tools).get("tool").is_some(), !shown.is_empty(), "{format:?}");
+            let expected = chat.prompt(std::slice::from_ref(&question), &shown).unwrap();
+            assert_eq!(actor.end(state).tokens(), expected, "{format:?}");
+        }
+    }
+
+    #[test]
     fn a_sequence_never_holds_more_than_its_room() {
         let mut actor = actor();
         let mut state = state(&mut actor, 8);
-        assert!(matches!(answer(&mut actor, &mut state), Act::Step(_)));
+        assert!(matches!(answer(&mut actor, &mut state), Act::CutStep(_)));
         let before = state.sequence.len();
         actor.observe(&mut state, &stepped(&"x".repeat(CAPACITY), None)).unwrap();
         assert_eq!(state.sequence.len(), CAPACITY);
         assert_eq!(state.sequence.count(Part::Observation), CAPACITY - before);
         assert_eq!(answer(&mut actor, &mut state), Act::Full);
         assert_eq!(actor.end(state).len(), CAPACITY);
+    }
+
+    #[test]
+    fn an_answer_at_its_most_tokens_is_cut_and_one_that_ends_is_not() {
+        let mut actor = actor();
+        actor.sampling.max_tokens = CAPACITY - 8;
+        let (mut ended, mut cut) = (0, 0);
+        for key in 0..100 {
+            let mut state = state_of(&mut actor, key, 8);
+            match answer(&mut actor, &mut state) {
+                Act::Step(_) => ended += usize::from(state.sequence.tokens().last() == Some(&BYTE_END)),
+                Act::CutStep(_) => cut += usize::from(state.sequence.count(Part::Action) == CAPACITY - 8),
+                Act::Full => panic!("there was room"),
+            }
+            actor.end(state);
+        }
+        assert!(ended > 0 && cut > 0 && ended + cut == 100, "{ended} ended and {cut} were cut");
     }
 
     #[test]

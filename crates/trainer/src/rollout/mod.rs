@@ -25,6 +25,8 @@ use crate::failure::TrainerError;
 pub enum Act {
     /// It acts.
     Step(Action),
+    /// It acts by an answer that was cut at the most tokens of an answer.
+    CutStep(Action),
     /// Its room for tokens is used up.
     Full,
 }

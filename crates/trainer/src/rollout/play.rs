@@ -43,6 +43,8 @@ pub struct Turn {
     pub state: Option<String>,
     /// Tools that were called in it.
     pub tool_calls: usize,
+    /// True if its answer was cut at the most tokens of an answer.
+    pub answer_cut: bool,
 }
 
 /// End of an episode.
@@ -76,6 +78,15 @@ pub struct Played<T> {
     pub turns: Vec<Turn>,
     /// Record left by the actor; none where no session could be opened.
     pub trace: Option<T>,
+}
+
+impl<T> Played<T> {
+    /// True if a limit cut it: of turns, of its tokens, or of the tokens of one of its answers. What a cut answer would have said is not
+    /// known, also where the task ended with it.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        !self.terminated || self.turns.iter().any(|turn| turn.answer_cut)
+    }
 }
 
 /// Time that playing took, in seconds.
@@ -124,7 +135,8 @@ enum RoundOutcome<S> {
 impl Player {
     /// Plays every planned episode. The answer is in their order.
     ///
-    /// An episode that the server or its environment fails is masked; `go_on` is asked before every round.
+    /// An episode that the server or its environment fails is masked; `go_on` is asked before every round, with the number of episodes that
+    /// are over.
     ///
     /// # Errors
     /// When the actor fails, the server refuses what the job asks for, or `go_on` says no.
@@ -132,14 +144,14 @@ impl Player {
         &mut self,
         planned: &[Planned],
         actor: &mut A,
-        go_on: &dyn Fn() -> Result<(), TrainerError>,
+        go_on: &dyn Fn(usize) -> Result<(), TrainerError>,
     ) -> Result<Vec<Played<A::Trace>>, TrainerError> {
         let mut waiting: VecDeque<usize> = (0..planned.len()).collect();
         let mut done: Vec<Option<Played<A::Trace>>> = planned.iter().map(|_| None).collect();
         let mut live: Vec<Live<A::State>> = Vec::new();
         let groups: Vec<GroupId> = (0..planned.len()).map(|_| GroupId::new()).collect();
         while !(waiting.is_empty() && live.is_empty()) {
-            go_on()?;
+            go_on(planned.len() - waiting.len() - live.len())?;
             let room = self.limits.concurrent_sessions.max(1).saturating_sub(live.len()).min(waiting.len());
             let opening: Vec<usize> = waiting.drain(..room).collect();
             for (place, opened) in self.open(planned, &groups, &opening) {
@@ -257,7 +269,7 @@ impl Player {
         let mut finishing = Vec::new();
         for (place, (one, act)) in live.iter().zip(acts).enumerate() {
             match act {
-                Act::Step(action) => {
+                Act::Step(action) | Act::CutStep(action) => {
                     let seq = Some(one.turns.len() as u64 + 1);
                     let action = action.clone();
                     items.push(StepItem {
@@ -304,10 +316,11 @@ impl Player {
             Err(error) => return Ok(RoundOutcome::Ended(one, EpisodeEnd::Masked(masked(&error)?), false)),
         };
         let tool_calls = match act {
-            Act::Step(action) => tools_called(action),
+            Act::Step(action) | Act::CutStep(action) => tools_called(action),
             Act::Full => 0,
         };
-        one.turns.push(Turn { reward: stepped.reward.unwrap_or(0.0), state: one.state.take(), tool_calls });
+        let answer_cut = matches!(act, Act::CutStep(_));
+        one.turns.push(Turn { reward: stepped.reward.unwrap_or(0.0), state: one.state.take(), tool_calls, answer_cut });
         one.state.clone_from(&stepped.info.state_hash);
         self.times.env_seconds += stepped.info.env_ms / 1_000.0;
         self.times.queue_seconds += stepped.info.queue_ms / 1_000.0;

@@ -30,6 +30,14 @@ pub(crate) fn corpus() -> [&'static str; 14] {
     ]
 }
 
+/// A chat template without tools, with a default system message and one loop.
+pub(crate) const SMOL_LIKE: &str = "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nBe brief<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/// A tool in OpenAI's form.
+pub(crate) fn weather() -> Value {
+    json!({"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}})
+}
+
 /// A vocabulary of 600 tokens, with three special ones and two plain added ones.
 pub(crate) static LEARNT: LazyLock<Tokenizer> = LazyLock::new(|| learn("smollm"));
 

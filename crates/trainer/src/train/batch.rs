@@ -40,38 +40,19 @@ pub(super) struct Row {
     pub(super) observations: Vec<usize>,
 }
 
-/// True if an episode ended by the rules of its task, and no limit of tokens cut one of its answers.
+/// Reward of an episode, before any shaping by an algorithm; none where it is no sample.
 #[must_use]
-pub(super) fn is_complete(played: &Played<Sequence>) -> bool {
-    played.terminated && !played.trace.as_ref().is_some_and(Sequence::is_cut)
-}
-
-/// Reward of an episode after all shaping by the algorithm; none where it is no sample.
-#[must_use]
-pub(super) fn shaped_reward(played: &Played<Sequence>, parts: &Parts, spec: &Reward) -> Option<f64> {
-    let complete = is_complete(played);
-    if parts.mask_truncated && !complete {
-        return None;
-    }
-    let answers = tokens_of_turns(played);
-    let reward = reward(played, complete, answers.iter().sum(), spec)?;
-    let longest = answers.into_iter().max().unwrap_or(0);
-    Some(reward + parts.overlong.as_ref().map_or(0.0, |overlong| overlong.penalty(longest)))
-}
-
-/// Reward of an episode, before any shaping by an algorithm; none where it is no sample. One that is not `complete` was cut by a limit.
-#[must_use]
-pub(super) fn reward<T>(played: &Played<T>, complete: bool, tokens: usize, spec: &Reward) -> Option<f64> {
+pub(super) fn reward<T>(played: &Played<T>, tokens: usize, spec: &Reward) -> Option<f64> {
     let EpisodeEnd::Scored { score, strict, .. } = played.ended else { return None };
     let raw = match spec.from {
         RewardFrom::Score => score,
         RewardFrom::Strict => strict,
         RewardFrom::Return => played.turns.iter().map(|turn| turn.reward).sum(),
     };
-    let counted = match (complete, spec.truncated) {
-        (true, _) | (false, Truncated::Score) => raw,
-        (false, Truncated::Zero) => 0.0,
-        (false, Truncated::Mask) => return None,
+    let counted = match (played.is_cut(), spec.truncated) {
+        (false, _) | (true, Truncated::Score) => raw,
+        (true, Truncated::Zero) => 0.0,
+        (true, Truncated::Mask) => return None,
     };
     Some(counted - spec.length_cost * tokens as f64 / 1_000.0)
 }
@@ -82,10 +63,21 @@ pub(super) fn is_bootstrapped(terminated: bool, spec: &Reward) -> bool {
     !terminated && spec.from == RewardFrom::Return && spec.truncated == Truncated::Score
 }
 
+/// A language model's episode as advantages see it, its reward shaped by the algorithm.
+#[must_use]
+pub(super) fn shaped(played: &Played<Sequence>, parts: &Parts, spec: &Reward) -> Episode {
+    let lengths = answer_lengths(played);
+    let masked = parts.mask_truncated && played.is_cut();
+    let reward = if masked { None } else { reward(played, lengths.iter().sum(), spec) };
+    let longest = lengths.into_iter().max().unwrap_or(0);
+    let penalty = parts.overlong.map_or(0.0, |overlong| overlong.penalty(longest));
+    episode(played, reward.map(|reward| reward + penalty), spec)
+}
+
 /// An episode as advantages see it. `shaped` is its reward after all shaping; none masks it.
 #[must_use]
 pub(super) fn episode(played: &Played<Sequence>, shaped: Option<f64>, spec: &Reward) -> Episode {
-    let tokens = tokens_of_turns(played);
+    let tokens = answer_lengths(played);
     let last = played.turns.len().saturating_sub(1);
     let returns = spec.from == RewardFrom::Return;
     let raw: f64 = played.turns.iter().map(|turn| turn.reward).sum();
@@ -112,7 +104,7 @@ pub(super) fn episode(played: &Played<Sequence>, shaped: Option<f64>, spec: &Rew
 }
 
 /// Sampled tokens of each turn.
-fn tokens_of_turns(played: &Played<Sequence>) -> Vec<usize> {
+fn answer_lengths(played: &Played<Sequence>) -> Vec<usize> {
     let Some(sequence) = &played.trace else { return Vec::new() };
     let mut tokens = vec![0; played.turns.len()];
     for position in sequence.positions(Part::Action) {
@@ -159,7 +151,7 @@ mod tests {
         sequence.answer(&[3, 4], &[-0.5, -0.5], 0);
         sequence.extend(&[5], Part::Observation, 1);
         sequence.answer(&[6], &[-1.0], 1);
-        let turn = |reward| PlayedTurn { reward, state: None, tool_calls: 1 };
+        let turn = |reward| PlayedTurn { reward, state: None, tool_calls: 1, answer_cut: false };
         Played {
             planned: Planned {
                 number: 1,
@@ -177,12 +169,24 @@ mod tests {
         }
     }
 
+    /// An episode whose second answer was cut at its longest, and which the environment ended with it.
+    fn with_cut_answer() -> Played<Sequence> {
+        let mut cut = played(SCORED, true);
+        cut.turns[1].answer_cut = true;
+        cut
+    }
+
+    fn parts(name: &str, max_tokens: u32) -> Parts {
+        let algorithm = serde_json::from_value(serde_json::json!({ "name": name })).unwrap();
+        Parts::new(&algorithm, &Rollout { max_tokens, ..Rollout::default() }).unwrap()
+    }
+
     const SCORED: EpisodeEnd = EpisodeEnd::Scored { score: 0.6, strict: 0.0, passed: false };
 
     #[test]
     fn each_source_of_reward_gives_its_number() {
         let of = |from, truncated, terminated| {
-            reward(&played(SCORED, terminated), terminated, 1_000, &Reward { from, truncated, length_cost: 0.1 })
+            reward(&played(SCORED, terminated), 1_000, &Reward { from, truncated, length_cost: 0.1 })
         };
         assert_eq!(of(RewardFrom::Score, Truncated::Score, true), Some(0.5));
         assert_eq!(of(RewardFrom::Strict, Truncated::Score, true), Some(-0.1));
@@ -192,41 +196,38 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_the_limit_of_tokens_cut_are_masked_where_a_job_or_dapo_says_so() {
-        let parts = |name: &str| {
-            let rollout = Rollout { max_turns: 8, max_tokens: 5, ..Rollout::default() };
-            Parts::new(&serde_json::from_value(serde_json::json!({"name": name})).unwrap(), &rollout).unwrap()
-        };
-        let spec = |truncated| Reward { truncated, ..Reward::default() };
-        let whole = played(SCORED, true);
-        let mut cut = played(SCORED, true);
-        cut.trace.as_mut().unwrap().cut();
-        for (name, truncated, of_whole, of_cut) in [
-            ("grpo", Truncated::Score, Some(0.6), Some(0.6)),
-            ("grpo", Truncated::Mask, Some(0.6), None),
-            ("grpo", Truncated::Zero, Some(0.6), Some(0.0)),
-            ("dapo", Truncated::Score, Some(0.6), None),
-        ] {
-            let found = [&whole, &cut].map(|played| shaped_reward(played, &parts(name), &spec(truncated)));
-            assert_eq!(found, [of_whole, of_cut], "{name} {truncated:?}");
-        }
+    fn a_cut_answer_cuts_its_episode() {
+        let of = |truncated| reward(&with_cut_answer(), 0, &Reward { truncated, ..Reward::default() });
+        assert_eq!(of(Truncated::Score), Some(0.6));
+        assert_eq!(of(Truncated::Zero), Some(0.0));
+        assert_eq!(of(Truncated::Mask), None);
     }
 
     #[test]
-    fn the_overlong_punishment_begins_below_the_limit_of_tokens() {
-        let rollout = Rollout { max_turns: 8, max_tokens: 10, ..Rollout::default() };
-        let parts =
-            Parts::new(&serde_json::from_value(serde_json::json!({"name": "dapo"})).unwrap(), &rollout).unwrap();
-        let of = |tokens: usize| {
-            let mut one = played(SCORED, true);
+    fn dapo_masks_cut_answers_and_others_do_not() {
+        let counts = |name, played: &Played<Sequence>| shaped(played, &parts(name, 50), &Reward::default()).counts;
+        assert!(!counts("dapo", &with_cut_answer()));
+        assert!(!counts("dapo", &played(SCORED, false)));
+        assert!(counts("dapo", &played(SCORED, true)));
+        assert!(counts("grpo", &with_cut_answer()) && counts("grpo", &played(SCORED, false)));
+    }
+
+    #[test]
+    fn the_overlong_punishment_grows_within_the_longest_answer() {
+        let reward = |lengths: &[usize]| {
+            let mut played = played(SCORED, true);
             let mut sequence = Sequence::begin(&[1, 2]);
-            sequence.answer(&vec![3; tokens], &vec![-1.0; tokens], 0);
-            sequence.answer(&[3], &[-1.0], 1);
-            one.trace = Some(sequence);
-            shaped_reward(&one, &parts, &Reward::default()).unwrap()
+            for (turn, length) in lengths.iter().enumerate() {
+                sequence.answer(&vec![3; *length], &vec![-0.5; *length], turn as u32);
+            }
+            played.trace = Some(sequence);
+            shaped(&played, &parts("dapo", 10), &Reward::default()).reward
         };
-        // Nothing up to 8 of 10 tokens; the sum of both answers is no length.
-        assert_eq!([1, 8, 9, 10].map(of), [0.6, 0.6, 0.6 - 0.5, 0.6 - 1.0]);
+        for (lengths, expected) in
+            [([8, 8], 0.6), ([1, 9], 0.1), ([9, 1], 0.1), ([10, 1], -0.4), ([9, 9], 0.1), ([4, 5], 0.6)]
+        {
+            assert!((reward(&lengths) - expected).abs() < 1e-12, "{lengths:?}: {}", reward(&lengths));
+        }
     }
 
     #[test]
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn unscored_episodes_are_never_zeros() {
         let masked = played(EpisodeEnd::Masked("infra_error".to_owned()), true);
-        assert_eq!(reward(&masked, true, 3, &Reward::default()), None);
+        assert_eq!(reward(&masked, 3, &Reward::default()), None);
         assert!(!episode(&masked, None, &Reward::default()).counts);
     }
 

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::Context;
 use super::batch;
 use super::critic::explained;
+use super::idle::{self, Idle};
 use super::journal::{Journal, Values};
 use super::keep::{self, Saved};
 use super::measure;
@@ -27,7 +28,9 @@ use crate::failure::TrainerError;
 use crate::model::{Mlp, MlpConfig};
 use crate::optimizer::{AdamW, Gradients, rate};
 use crate::policy_manifest::PolicyManifest;
-use crate::rollout::{Plans, PlayLimits, Played, Player, Times, VectorActor, VectorTrace, read_vector, stream};
+use crate::rollout::{
+    EpisodeEnd, Plans, PlayLimits, Played, Player, Times, VectorActor, VectorTrace, read_vector, stream,
+};
 
 /// Width of the hidden layers where a job says nothing.
 const HIDDEN: usize = 64;
@@ -63,7 +66,7 @@ pub(super) fn train(
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
     let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
-    let mut control = Control { spec, context, parts, plans, model, optimizer };
+    let mut control = Control { spec, context, parts, plans, model, optimizer, idle: Idle::default() };
     if saved.step == 0 && spec.evaluate.as_ref().is_some_and(|evaluate| evaluate.at_start) {
         journal.step(0, &control.measured()?)?;
     }
@@ -136,6 +139,7 @@ struct Control<'a> {
     plans: Plans,
     model: Mlp,
     optimizer: AdamW,
+    idle: Idle,
 }
 
 impl Control<'_> {
@@ -149,7 +153,10 @@ impl Control<'_> {
         let began = Instant::now();
         let (played, times) = self.play(step)?;
         let playing = began.elapsed().as_secs_f64();
-        let (turns, mut values) = self.learnt_from(&played)?;
+        let (turns, rewards, mut values) = self.learnt_from(&played)?;
+        if let Some(warning) = self.idle.note(idle::equal_rewards(&rewards)) {
+            self.context.reporter.log("warn", warning)?;
+        }
         let learning_rate = rate(&self.spec.optimizer, step, self.spec.steps);
         if !turns.actions.is_empty() {
             values.extend(self.update(&turns, learning_rate, step)?);
@@ -179,21 +186,23 @@ impl Control<'_> {
         };
         let planned = self.plans.update(step, 0, parts.tasks_per_step as usize, parts.rollouts_per_task() as usize);
         let mut actor = VectorActor::new(self.model.valid(), context.device.clone(), spec.seed, false);
-        let played = player.play(&planned, &mut actor, &|| context.reporter.go_on())?;
+        let played = player.play(&planned, &mut actor, &|done| {
+            context.reporter.announce(format!("played {done} of {} episodes", planned.len()));
+            context.reporter.go_on()
+        })?;
         Ok((played, player.times))
     }
 
-    /// Advantages and returns of every turn of the episodes that count.
-    fn learnt_from(&self, played: &[Played<VectorTrace>]) -> Result<(Turns, Values), TrainerError> {
+    /// Advantages and returns of every turn of the episodes that count, with the rewards of those.
+    fn learnt_from(&self, played: &[Played<VectorTrace>]) -> Result<(Turns, Vec<f64>, Values), TrainerError> {
         let (lambda, ..) = generalised_parts(&self.parts)?;
         let (device, model) = (&self.context.device, self.model.valid());
         let (mut turns, mut advantages, mut rewards) = (Turns::default(), Vec::new(), Vec::new());
-        let mut masked = 0_usize;
+        let (mut masked, mut failed) = (0_usize, 0_usize);
         for one in played {
-            let (Some(trace), Some(episode_reward)) =
-                (&one.trace, batch::reward(one, one.terminated, 0, &self.spec.reward))
-            else {
+            let (Some(trace), Some(episode_reward)) = (&one.trace, batch::reward(one, 0, &self.spec.reward)) else {
                 masked += 1;
+                failed += usize::from(matches!(one.ended, EpisodeEnd::Masked(_)));
                 continue;
             };
             let count = one.turns.len().min(trace.turns.len());
@@ -212,10 +221,10 @@ impl Control<'_> {
         turns.old = old_log_probs(&model, &turns, device)?;
         let acts = vec![true; advantages.len()];
         turns.advantages = whitened(&advantages, &acts).into_iter().map(|value| value as f32).collect();
-        let share = masked as f64 / played.len().max(1) as f64;
+        let share = failed as f64 / played.len().max(1) as f64;
         if share > self.spec.rollout.masked_share_max {
             return Err(TrainerError::Environment(format!(
-                "{masked} of {} episodes were no samples: more than rollout.masked_share_max allows",
+                "{failed} of {} episodes were no samples: more than rollout.masked_share_max allows",
                 played.len()
             )));
         }
@@ -226,7 +235,7 @@ impl Control<'_> {
             ("turns_mean".to_owned(), turns.actions.len() as f64 / rewards.len().max(1) as f64),
             ("explained_variance".to_owned(), explained(&advantages, &returns)),
         ]);
-        Ok((turns, values))
+        Ok((turns, rewards, values))
     }
 
     /// Changes the weights, in as many passes and parts as the algorithm takes; answers the numbers of that.
@@ -358,11 +367,11 @@ mod tests {
     use palestra_protocol::spec::train::Truncated;
 
     use super::*;
-    use crate::rollout::{EpisodeEnd, Planned, Turn, VectorTurn};
+    use crate::rollout::{Planned, Turn, VectorTurn};
 
     /// Two turns that were cut by a limit.
     fn cut() -> Played<VectorTrace> {
-        let turn = |reward| Turn { reward, state: None, tool_calls: 0 };
+        let turn = |reward| Turn { reward, state: None, tool_calls: 0, answer_cut: false };
         let seen = VectorTurn { vector: vec![0.0], action: 0, log_prob: -0.5 };
         let planned = Planned {
             number: 1,
@@ -385,7 +394,7 @@ mod tests {
     /// The rewards of its steps and how the last one ends, where the value of its last state is 4.
     fn seen(from: RewardFrom, truncated: Truncated) -> (Vec<f64>, End) {
         let (played, spec) = (cut(), Reward { from, truncated, ..Reward::default() });
-        let episode_reward = batch::reward(&played, played.terminated, 0, &spec).unwrap();
+        let episode_reward = batch::reward(&played, 0, &spec).unwrap();
         let steps = steps(&played, &[0.0, 0.0, 4.0], episode_reward, &spec);
         (steps.iter().map(|step| step.reward).collect(), steps[1].end)
     }

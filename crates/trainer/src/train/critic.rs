@@ -120,7 +120,7 @@ mod tests {
         sequence.answer(&[3, 4], &[-0.5, -0.25], 0);
         sequence.extend(&[5, 6], Part::Observation, 1);
         sequence.answer(&[7], &[-1.0], 1);
-        let turn = |reward| Turn { reward, state: None, tool_calls: 0 };
+        let turn = |reward| Turn { reward, state: None, tool_calls: 0, answer_cut: false };
         Played {
             planned: Planned {
                 number: 1,

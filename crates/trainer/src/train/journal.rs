@@ -88,7 +88,7 @@ impl<'a> Journal<'a> {
     ) -> Result<Self, TrainerError> {
         let former =
             if context.checkpoint.is_some() { context.files.checkpoints(context.reporter.job())? } else { Vec::new() };
-        Ok(Self {
+        let journal = Self {
             context,
             steps: spec.steps,
             keep: spec.checkpoint.keep as usize,
@@ -97,7 +97,9 @@ impl<'a> Journal<'a> {
             first,
             history,
             kept: former_files(&former),
-        })
+        };
+        context.reporter.set_progress(journal.progress(first));
+        Ok(journal)
     }
 
     /// The curves so far.
@@ -116,6 +118,7 @@ impl<'a> Journal<'a> {
             values.iter().filter(|(_, value)| value.is_finite()).map(|(name, value)| (name.clone(), *value)).collect();
         self.history.add(done, &finite);
         let progress = self.progress(done);
+        self.context.reporter.set_progress(progress.clone());
         self.context.reporter.report(vec![Reporter::metric_event(done, &finite), Reporter::progress_event(&progress)])
     }
 

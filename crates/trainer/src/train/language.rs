@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::Context;
 use super::batch::{self, Row};
 use super::critic::{self, GaeConfig};
+use super::idle::{self, Idle};
 use super::journal::{Journal, Values};
 use super::keep::{self, Saved};
 use super::measure::{self, Measure};
@@ -50,7 +51,9 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     // Batches that wait to be learnt from; weights cannot pile up, since each is made from a batch.
     let (played, to_learn) = sync_channel(spec.rollout.staleness_updates_max as usize + 1);
     let stage = Stage { spec, context, parts: &parts, plans: &plans, chat: &chat };
-    let mut learning = Learning { spec, parts: &parts, plans: &plans, measure: &measure, learner, saved, journal };
+    let idle = Idle::default();
+    let mut learning =
+        Learning { spec, parts: &parts, plans: &plans, measure: &measure, learner, saved, journal, idle };
     learning.measure_at_start()?;
     learning.send(&weights, first);
     std::thread::scope(|scope| {
@@ -82,6 +85,7 @@ struct Learning<'a> {
     learner: Learner,
     saved: Saved,
     journal: Journal<'a>,
+    idle: Idle,
 }
 
 impl Learning<'_> {
@@ -145,6 +149,10 @@ impl Learning<'_> {
         };
         let mut values = batch.values(self.plans);
         let (rows, before) = self.with_advantages(batch, &settings, &mut values)?;
+        if let Some(warning) = self.idle.note(idle::reason(batch, &rows, &spec.rollout)) {
+            self.measure.context.reporter.log("warn", warning)?;
+        }
+        self.measure.context.reporter.announce(format!("learning from {} episodes", rows.len()));
         if !rows.is_empty() {
             let metrics = self.learner.update(&rows, before, &settings)?;
             values.extend(self.metrics(&metrics, began.elapsed().as_secs_f64()));

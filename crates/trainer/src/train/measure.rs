@@ -75,7 +75,10 @@ pub(super) fn held_out<A: Actor>(
         },
         times: Times::default(),
     };
-    let played = player.play(&planned, actor, &|| context.reporter.go_on())?;
+    let played = player.play(&planned, actor, &|done| {
+        context.reporter.announce(format!("measured {done} of {} episodes", planned.len()));
+        context.reporter.go_on()
+    })?;
     let scores: Vec<f64> = played
         .iter()
         .filter_map(|played| match played.ended {

@@ -6,6 +6,7 @@
 mod batch;
 mod control;
 mod critic;
+mod idle;
 mod journal;
 mod keep;
 mod language;
@@ -13,6 +14,8 @@ mod language;
 mod learning;
 mod measure;
 mod playing;
+#[cfg(test)]
+mod preset_effects;
 pub mod start;
 mod supervised;
 mod update;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Instant;
 
 use palestra_client::stream::Options;
-use palestra_protocol::spec::train::{Advantage, Train};
+use palestra_protocol::spec::train::{Advantage, Reward, Train};
 
 use super::Context;
 use super::batch;
@@ -59,6 +59,13 @@ impl Batch {
         self.episodes.iter().filter(|episode| !episode.counts).count()
     }
 
+    /// Number of judged episodes that a limit cut.
+    #[must_use]
+    pub(super) fn truncated(&self) -> usize {
+        let judged = self.played.iter().filter(|played| matches!(played.ended, EpisodeEnd::Scored { .. }));
+        judged.filter(|played| played.is_cut()).count()
+    }
+
     /// Refuses a batch of which more than this share failed for reasons of infrastructure.
     ///
     /// # Errors
@@ -97,7 +104,6 @@ impl Batch {
         let traces = self.played.iter().filter_map(|played| played.trace.as_ref());
         let answers: usize = traces.map(|trace| trace.count(Part::Action)).sum();
         let turns: usize = self.played.iter().map(|played| played.turns.len()).sum();
-        let cut = self.played.iter().filter(|played| !batch::is_complete(played)).count();
         let episodes = self.played.len().max(1) as f64;
         let mut values = measure::solve_rates("", &self.played, plans);
         values.extend([
@@ -106,7 +112,7 @@ impl Batch {
             ("rounds".to_owned(), self.rounds as f64),
             ("staleness".to_owned(), self.staleness as f64),
             ("masked_episodes".to_owned(), self.masked() as f64),
-            ("truncated_share".to_owned(), cut as f64 / episodes),
+            ("truncated_episodes".to_owned(), self.truncated() as f64),
             ("answer_tokens_mean".to_owned(), answers as f64 / turns.max(1) as f64),
             ("turns_mean".to_owned(), turns as f64 / episodes),
             ("tokens_sampled_per_second".to_owned(), self.sampled as f64 / self.times.policy_seconds.max(1e-9)),
@@ -194,23 +200,25 @@ impl Stage<'_> {
         };
         let sampler = Sampler::new(weights.model.clone(), slots, capacity, self.spec.seed);
         let mut actor = LanguageActor::new(sampler, self.chat.clone(), answering);
-        let go_on = || self.context.reporter.go_on();
-        let (mut played, mut episodes, mut round) = (Vec::new(), Vec::new(), 0);
+        let (mut taken, mut round) = (Taken::default(), 0);
         loop {
-            let missing = wanted - played.len() / rollouts;
+            let missing = wanted - taken.played.len() / rollouts;
             let planned: Vec<Planned> = self.plans.update(step, round, missing, rollouts);
-            let fresh = player.play(&planned, &mut actor, &go_on)?;
+            let fresh = player.play(&planned, &mut actor, &|done| {
+                self.context.reporter.announce(format!("played {done} of {} episodes", planned.len()));
+                self.context.reporter.go_on()
+            })?;
             round += 1;
             let last = !self.parts.resample_equal_groups || round == ROUNDS_MAX;
-            self.take(fresh, last, rollouts, &mut played, &mut episodes);
-            if last || played.len() >= wanted * rollouts {
+            taken.take(fresh, last, rollouts, self.parts, &self.spec.reward);
+            if last || taken.played.len() >= wanted * rollouts {
                 break;
             }
         }
         Ok(Batch {
             step,
-            played,
-            episodes,
+            played: taken.played,
+            episodes: taken.episodes,
             staleness: step - weights.version,
             rounds: round,
             times: player.times,
@@ -218,33 +226,39 @@ impl Stage<'_> {
             seconds: began.elapsed().as_secs_f64(),
         })
     }
+}
 
-    /// Takes the groups that teach something, or all of them.
-    fn take(
-        &self,
+/// Episodes that an update takes so far.
+#[derive(Default)]
+pub(super) struct Taken {
+    /// As they were played.
+    pub(super) played: Vec<Played<Sequence>>,
+    /// The same ones as advantages see them.
+    pub(super) episodes: Vec<Episode>,
+}
+
+impl Taken {
+    /// Takes the groups of `rollouts` episodes that teach something, or `all` of them.
+    pub(super) fn take(
+        &mut self,
         fresh: Vec<Played<Sequence>>,
         all: bool,
         rollouts: usize,
-        played: &mut Vec<Played<Sequence>>,
-        episodes: &mut Vec<Episode>,
+        parts: &Parts,
+        reward: &Reward,
     ) {
-        let fresh_episodes: Vec<Episode> = fresh.iter().map(|played| self.episode(played)).collect();
+        let fresh_episodes: Vec<Episode> = fresh.iter().map(|played| batch::shaped(played, parts, reward)).collect();
         let equal = advantage::equal_groups(&fresh_episodes);
         for (mut one, mut episode) in fresh.into_iter().zip(fresh_episodes) {
             if !all && equal.contains(&episode.group) {
                 continue;
             }
             // Groups are numbered anew where some were left out.
-            let group = played.len() / rollouts;
+            let group = self.played.len() / rollouts;
             one.planned.group = group;
             episode.group = group;
-            played.push(one);
-            episodes.push(episode);
+            self.played.push(one);
+            self.episodes.push(episode);
         }
-    }
-
-    fn episode(&self, played: &Played<Sequence>) -> Episode {
-        let shaped = batch::shaped_reward(played, self.parts, &self.spec.reward);
-        batch::episode(played, shaped, &self.spec.reward)
     }
 }

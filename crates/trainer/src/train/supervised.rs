@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use burn::module::Module as _;
 use burn::tensor::{Device, Tensor};
-use palestra_protocol::spec::train::{Data, Train, Validation};
+use palestra_protocol::spec::train::{Data, ToolFormat, Train, Validation};
 use rand::seq::SliceRandom as _;
 use serde_json::Value;
 
@@ -213,14 +213,19 @@ fn examples(
         Data::Job(job) => jsonl::read(context.files.artifact(*job, COLLECTED)?.as_slice())?,
         Data::File(file) => jsonl::read(context.files.uploaded(*file)?.as_slice())?,
     };
-    read(&examples, chat, spec.rollout.max_context_tokens as usize)
+    read(&examples, chat, spec.rollout.tool_format, spec.rollout.max_context_tokens as usize)
 }
 
-/// Examples of at most `most` tokens each.
-fn read(examples: &[Example], chat: &ChatFormat, most: usize) -> Result<Vec<TokenizedExample>, TrainerError> {
+/// Examples of at most `most` tokens each, with the tools that a rollout in this format is shown.
+fn read(
+    examples: &[Example],
+    chat: &ChatFormat,
+    format: ToolFormat,
+    most: usize,
+) -> Result<Vec<TokenizedExample>, TrainerError> {
     let (mut tokenized, mut faults) = (Vec::new(), Vec::new());
     for example in examples {
-        match chat.example(&example.messages, &example.tools) {
+        match chat.example(&example.messages, format.shown(&example.tools)) {
             Ok((tokens, _)) if tokens.len() > most => {
                 let long = tokens.len();
                 faults.push((example.line, format!("{long} tokens, more than rollout.max_context_tokens ({most})")));
@@ -248,10 +253,12 @@ fn read(examples: &[Example], chat: &ChatFormat, most: usize) -> Result<Vec<Toke
 #[cfg(test)]
 mod tests {
     use burn::tensor::Device;
+    use palestra_protocol::spec::train::Optimizer;
 
     use super::*;
-    use crate::model::TransformerConfig;
+    use crate::model::{Named as _, TransformerConfig};
     use crate::tokenizer::Tokenizer;
+    use crate::tokenizer::testing::{SMOL_LIKE, weather, with_template};
 
     /// A question and its answer as a line.
     fn line(question: &str, answer: &str) -> String {
@@ -264,7 +271,7 @@ mod tests {
 
     fn tokenized(lines: &[String], most: usize) -> Result<Vec<TokenizedExample>, TrainerError> {
         let chat = ChatFormat::new(&Tokenizer::bytes()).unwrap();
-        read(&jsonl::read(lines.join("\n").as_bytes()).unwrap(), &chat, most)
+        read(&jsonl::read(lines.join("\n").as_bytes()).unwrap(), &chat, ToolFormat::Auto, most)
     }
 
     fn held_out(lines: &[String], tokens_max: u64) -> HeldOut {
@@ -300,6 +307,47 @@ mod tests {
         assert_eq!((1..=10).filter(|done| held_out.is_due(*done)).collect::<Vec<_>>(), [4, 8, 10]);
         let error = held_out.loss(&tiny(), || Err(TrainerError::Cancelled)).unwrap_err();
         assert_eq!(error.code(), "cancelled");
+    }
+
+    #[test]
+    fn examples_show_the_tools_that_rollouts_show() {
+        let chat = ChatFormat::new(&with_template(SMOL_LIKE)).unwrap();
+        let question = serde_json::json!({"role": "user", "content": "hi"});
+        let answer = serde_json::json!({"role": "assistant", "content": "ok"});
+        let line = serde_json::json!({"messages": [question, answer], "tools": [weather()]}).to_string();
+        let examples = jsonl::read(line.as_bytes()).unwrap();
+        for (format, shown) in
+            [(ToolFormat::Auto, vec![weather()]), (ToolFormat::Json, vec![weather()]), (ToolFormat::Text, Vec::new())]
+        {
+            let tokens = read(&examples, &chat, format, 512).unwrap().remove(0).row.tokens;
+            let prompt = chat.prompt(std::slice::from_ref(&question), &shown).unwrap();
+            assert!(tokens.starts_with(&prompt), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn only_answers_are_learnt() {
+        let lines = [line("what is this", "x"), line("and that", "yz")];
+        let answers = tokenized(&lines, 64).unwrap();
+        let mut all = tokenized(&lines, 64).unwrap();
+        all.iter_mut().for_each(|one| one.positions = (1..one.row.tokens.len()).collect());
+        let spec = serde_json::from_value(serde_json::json!({
+            "policy": {"from": "builtin:tiny-transformer"}, "algorithm": {"name": "sft"}, "data": {"lines": "{}"}, "steps": 1,
+            "optimizer": {"lr": 0.01},
+        }))
+        .unwrap();
+        let learnt = |examples: &[TokenizedExample]| {
+            let mut optimizer = AdamW::new(&Optimizer { lr: 0.01, ..Optimizer::default() });
+            let config = TransformerConfig::tiny(Tokenizer::bytes().vocab_size(), None, 64);
+            let model = Transformer::init(&config, 1, &Device::flex().autodiff()).unwrap();
+            let chosen: Vec<&TokenizedExample> = examples.iter().collect();
+            let (model, values) = update(&spec, model, &mut optimizer, &chosen, 0).unwrap();
+            (model.tensors(), values["tokens_learnt"])
+        };
+        let ((of_answers, count), (of_all, more)) = (learnt(&answers), learnt(&all));
+        // Each answer ends with a mark of its end.
+        assert_eq!((count, more > count), (5.0, true));
+        assert_ne!(of_answers, of_all);
     }
 
     #[test]

@@ -120,7 +120,11 @@ pub(super) fn died(status: ExitStatus, no_memory: Option<&str>, kernel: bool) ->
             "the process was killed: most likely by the kernel, which ended a process for lack of memory meanwhile"
                 .to_owned(),
         ),
-        (Some(SIGKILL), _) => ("out_of_memory", "the process was killed: most often because memory ran out".to_owned()),
+        (Some(SIGKILL), _) => (
+            "killed",
+            "the process was killed from outside; nothing says that memory ran out: it goes on at its next attempt"
+                .to_owned(),
+        ),
         (Some(SIGABRT), Some(line)) => ("out_of_memory", format!("the process ran out of memory: {line}")),
         (Some(signal), _) => ("internal", format!("the process ended by signal {signal}")),
         (None, _) => ("internal", format!("the process ended with {status}")),
@@ -155,11 +159,11 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_names_the_kernel_where_the_kernel_counted_one() {
+    fn a_kill_is_a_lack_of_memory_only_where_the_kernel_counted_one() {
         let (code, detail) = error(SIGKILL, None, true);
         assert!(code == "out_of_memory" && detail.contains("by the kernel"), "{code}: {detail}");
         let (code, detail) = error(SIGKILL, None, false);
-        assert!(code == "out_of_memory" && !detail.contains("kernel") && detail.contains("memory"), "{code}: {detail}");
+        assert!(code == "killed" && detail.contains("from outside"), "{code}: {detail}");
         assert!(rose(Some(1), Some(2)));
         assert!(!rose(Some(2), Some(2)) && !rose(None, Some(2)) && !rose(Some(2), None));
     }

@@ -103,7 +103,7 @@ fn answer_language(
             continue;
         }
         let key = asked.seed.unwrap_or_else(rand::random);
-        let tools = if habits.shows_tools(chat.knows_tools()) { asked.tools.as_slice() } else { &[] };
+        let tools = habits.tool_format.shown(&asked.tools);
         match (chat.prompt(&asked.messages, tools), sampler.open(key)) {
             (Ok(prompt), Some(slot)) => seated.push(Seated { request, slot, prompt }),
             (Err(error), slot) => {
@@ -176,4 +176,38 @@ fn answer_vector(
         finish_reason: "stop".to_owned(),
     };
     Ok(ServedAnswer { number: request.number, answer: Some(answer), error: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_protocol::spec::train::ToolFormat;
+
+    use super::*;
+    use crate::model::TransformerConfig;
+    use crate::tokenizer::testing::{SMOL_LIKE, weather, with_template};
+
+    #[test]
+    fn a_served_policy_is_shown_the_tools_that_it_was_trained_with() {
+        let chat = ChatFormat::new(&with_template(SMOL_LIKE)).unwrap();
+        let messages = vec![json!({"role": "user", "content": "hi"})];
+        let request = ActRequest {
+            messages: messages.clone(),
+            tools: vec![weather()],
+            observation: None,
+            max_tokens: Some(1),
+            temperature: None,
+            seed: Some(1),
+        };
+        let requests = [ServedRequest { number: 1, request }];
+        for (tool_format, shown) in
+            [(ToolFormat::Auto, vec![weather()]), (ToolFormat::Json, vec![weather()]), (ToolFormat::Text, Vec::new())]
+        {
+            let config = TransformerConfig::tiny(chat.tokenizer().vocab_size(), None, 512);
+            let mut sampler = Sampler::new(Transformer::init(&config, 1, &Device::flex()).unwrap(), 1, 512, 0);
+            let habits = PolicyManifest { tool_format, actions: Vec::new() };
+            let answers = answer_language(&mut sampler, &chat, &habits, &requests).unwrap();
+            let read = answers[0].answer.as_ref().expect("an answer").prompt_tokens;
+            assert_eq!(read, chat.prompt(&messages, &shown).unwrap().len() as u64, "{tool_format:?}");
+        }
+    }
 }

@@ -25,7 +25,8 @@ pub struct Algorithm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 64))]
     pub epochs: Option<u32>,
-    /// Parts into which the episodes of one update are cut, with a change of weights after each; 1 where left out, 4 for `ppo`.
+    /// Parts into which the episodes of one update are cut, with a change of weights after each; 2 where left out, 4 for `ppo`. With 1 of
+    /// both no weights change between two looks at an episode, so `clip` bounds nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
     pub minibatches: Option<u32>,
@@ -159,6 +160,22 @@ pub enum Auxiliary {
 }
 
 impl AlgorithmName {
+    /// Every preset.
+    pub const ALL: [Self; 12] = [
+        Self::Sft,
+        Self::Ppo,
+        Self::Grpo,
+        Self::DrGrpo,
+        Self::Rloo,
+        Self::ReinforcePp,
+        Self::Dapo,
+        Self::Gspo,
+        Self::McGrpo,
+        Self::Gigpo,
+        Self::Stratified,
+        Self::RoleConditioned,
+    ];
+
     /// True if it compares rollouts of one task.
     #[must_use]
     pub const fn is_grouped(self) -> bool {
@@ -170,7 +187,26 @@ impl Algorithm {
     pub(super) fn check(&self, faults: &mut Faults) {
         self.check_owners(faults);
         self.check_advantage(faults);
+        self.check_clip(faults);
         self.check_bounds(faults);
+    }
+
+    /// Faults of what a policy over vectors cannot be trained with.
+    pub(super) fn check_of_vectors(&self, faults: &mut Faults) {
+        let learns = self.name == AlgorithmName::Ppo;
+        faults.unless(
+            learns,
+            "algorithm.name",
+            "builtin:mlp learns by ppo alone: choose ppo, or builtin:tiny-transformer",
+        );
+        for (field, given) in [
+            ("kl", self.kl.is_some()),
+            ("aggregation", self.aggregation.is_some()),
+            ("auxiliary", !self.auxiliary.is_empty()),
+        ] {
+            let field = format!("algorithm.{field}");
+            faults.unless(!given, &field, "only a language model takes this: leave it out, or choose another policy");
+        }
     }
 
     /// Faults of fields that another algorithm takes.
@@ -229,6 +265,17 @@ impl Algorithm {
             "role_conditioned plays each task once, and a group of one compares with nothing: choose another advantage",
         );
         advantage.check(faults);
+    }
+
+    /// Faults of a clip that would bound nothing: with one change of weights per update, the probability ratio is always 1.
+    fn check_clip(&self, faults: &mut Faults) {
+        let once = (self.epochs, self.minibatches) == (Some(1), Some(1));
+        let clips = self.clip.is_some() || self.name == AlgorithmName::Gspo;
+        faults.unless(
+            !(once && clips),
+            "algorithm.minibatches",
+            "with one pass over one part, the probability ratio is always 1 and nothing is clipped: choose 2 or more",
+        );
     }
 
     fn check_bounds(&self, faults: &mut Faults) {

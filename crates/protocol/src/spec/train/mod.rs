@@ -18,7 +18,7 @@ pub use optimizer::{Optimizer, OptimizerName, Schedule};
 pub use policy::{Lora, LoraTarget, ModelSize, TrainedPolicy};
 pub use rollout::{CONCURRENT_SESSIONS_MAX, Reward, RewardFrom, Rollout, ToolFormat, Truncated};
 
-use super::play::{EnvironmentMix, Sampling, check_environments};
+use super::play::{EnvironmentMix, PolicyFrom, Sampling, check_environments};
 use super::{Faults, JobSpec, References};
 
 /// Most updates of one job.
@@ -129,6 +129,9 @@ impl JobSpec for Train {
         }
         check_environments(&self.environments, faults);
         self.algorithm.check(faults);
+        if self.policy.from == PolicyFrom::Mlp {
+            self.algorithm.check_of_vectors(faults);
+        }
         self.rollout.check(faults);
         self.reward.check(faults);
         self.optimizer.check(faults);

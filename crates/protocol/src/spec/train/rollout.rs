@@ -1,6 +1,7 @@
 //! The playing of episodes and their reward.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::finite;
 use crate::spec::Faults;
@@ -56,13 +57,24 @@ impl Default for Rollout {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolFormat {
-    /// Tool calls where the environment has tools and the model's template knows them, else text.
+    /// Tool calls where the environment has tools, else text. A chat template that has no place for tools shows them in the system message.
     #[default]
     Auto,
     /// `<tool_call>{"name":..,"arguments":{..}}</tool_call>`.
     Json,
-    /// The text itself is the action.
+    /// The text itself is the action, and tools are not shown.
     Text,
+}
+
+impl ToolFormat {
+    /// The tools that a model is shown, of those that an environment offers.
+    #[must_use]
+    pub const fn shown(self, offered: &[Value]) -> &[Value] {
+        match self {
+            Self::Auto | Self::Json => offered,
+            Self::Text => &[],
+        }
+    }
 }
 
 /// The reward.
@@ -72,7 +84,7 @@ pub enum ToolFormat {
 pub struct Reward {
     /// Which number of an episode.
     pub from: RewardFrom,
-    /// The reward of an episode that a limit cut.
+    /// The reward of an episode that a limit cut: `max_turns`, `max_context_tokens`, or `max_tokens` in one of its answers.
     pub truncated: Truncated,
     /// Taken from the reward per token of an answer, in thousandths: r - cost x tokens / 1000.
     pub length_cost: f64,

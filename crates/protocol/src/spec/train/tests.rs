@@ -58,6 +58,8 @@ fn consistent_settings_are_accepted() {
         supervised(&validation(json!({"lines": "{}"}))),
         supervised(&validation(json!({"job": "job_0197a3c2f2a87c53b0a1d5e6f7089abc"}))),
         played(&json!({})),
+        played(&json!({"algorithm": {"name": "grpo", "epochs": 1, "minibatches": 1}})),
+        played(&json!({"algorithm": {"name": "gspo", "epochs": 2, "minibatches": 1}})),
         played(&json!({"algorithm": {"name": "ppo", "gamma": 1.0, "lambda": 0.9, "value": 0.1, "kl": {"beta": 0.01}}})),
     ] {
         assert_eq!(faults(&spec), Vec::<String>::new(), "{spec}");
@@ -90,6 +92,20 @@ fn a_validation_that_cannot_be_is_refused_with_its_field() {
 }
 
 #[test]
+fn what_a_policy_over_vectors_cannot_learn_by_is_refused() {
+    let over_vectors = |algorithm: Value| played(&json!({"policy": {"from": "builtin:mlp"}, "algorithm": algorithm}));
+    assert_eq!(faults(&over_vectors(json!({"name": "ppo"}))), Vec::<String>::new());
+    for (algorithm, field) in [
+        (json!({"name": "grpo"}), "name"),
+        (json!({"name": "ppo", "kl": {"beta": 0.0}}), "kl"),
+        (json!({"name": "ppo", "aggregation": {"name": "token_mean"}}), "aggregation"),
+        (json!({"name": "ppo", "auxiliary": [{"name": "echo", "weight": 0.1}]}), "auxiliary"),
+    ] {
+        assert_eq!(faults(&over_vectors(algorithm)), [format!("spec.algorithm.{field}")]);
+    }
+}
+
+#[test]
 fn settings_of_another_algorithm_are_refused() {
     for (algorithm, field) in [
         (json!({"name": "grpo", "value": 0.5}), "value"),
@@ -98,6 +114,8 @@ fn settings_of_another_algorithm_are_refused() {
         (json!({"name": "ppo", "group_size": 4}), "group_size"),
         (json!({"name": "ppo", "advantage": {"name": "group_centred"}}), "advantage"),
         (json!({"name": "ppo", "gamma": 1.5}), "gamma"),
+        (json!({"name": "gspo", "epochs": 1, "minibatches": 1}), "minibatches"),
+        (json!({"name": "grpo", "epochs": 1, "minibatches": 1, "clip": {"low": 0.1, "high": 0.1}}), "minibatches"),
     ] {
         assert_eq!(faults(&played(&json!({"algorithm": algorithm}))), [format!("spec.algorithm.{field}")]);
     }

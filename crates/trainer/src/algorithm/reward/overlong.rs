@@ -1,4 +1,4 @@
-//! Soft overlong punishment, "DAPO", <https://arxiv.org/abs/2503.14476>: nothing up to `longest - cache` tokens, then
+//! Soft overlong punishment of answers, "DAPO", <https://arxiv.org/abs/2503.14476>: nothing up to `longest - cache` tokens, then
 //! in a line down to -1 at `longest` tokens, and -1 beyond.
 
 /// Where the punishment begins and where it is full.
@@ -11,7 +11,7 @@ pub struct Overlong {
 }
 
 impl Overlong {
-    /// Penalty added to the reward of an episode with so many action tokens: -1 to 0.
+    /// Penalty added to the reward of an episode whose longest answer has so many tokens: -1 to 0.
     #[must_use]
     pub fn penalty(&self, tokens: usize) -> f64 {
         let free = self.longest.saturating_sub(self.cache);
