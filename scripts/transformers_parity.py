@@ -157,6 +157,17 @@ def check_chat(folder, expected):
     return f", {reader.decode(expected['answer'], skip_special_tokens=True)!r}"
 
 
+def adapted_logits(folder, tokens):
+    """Logits of the model that the low-rank parts below `folder` name, with those parts beside it."""
+    from peft import PeftModel
+
+    adapter = os.path.join(folder, "adapter")
+    with open(os.path.join(adapter, "adapter_config.json")) as file:
+        base = json.load(file)["base_model_name_or_path"]
+    model = AutoModelForCausalLM.from_pretrained(os.path.join(folder, base))
+    return PeftModel.from_pretrained(model, adapter).eval()(torch.tensor([tokens])).logits[0]
+
+
 @torch.no_grad()
 def check(folder):
     """Answers what was compared."""
@@ -177,6 +188,10 @@ def check(folder):
         expect(difference < LOGIT_DIFFERENCE_MAX, f"logits lie {difference:.2e} apart")
         expect(float(wanted.abs().max()) > 0.3, "weights too small to tell anything")
         apart = f"logits at most {difference:.1e} apart, "
+        if os.path.isdir(os.path.join(folder, "adapter")):
+            difference = float((adapted_logits(folder, expected["tokens"]) - wanted).abs().max())
+            expect(difference < LOGIT_DIFFERENCE_MAX, f"logits with the adapter lie {difference:.2e} apart")
+            apart += f"with the adapter in peft {difference:.1e}, "
     answer = expected["answer"]
     found = greedy(side, expected["prompt"], len(answer), expected.get("stops", []))
     expect(found == answer, f"answers {found}, expected {answer}")

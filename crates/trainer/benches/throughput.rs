@@ -13,7 +13,7 @@ use burn::module::Module as _;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use palestra_protocol::spec::train::Optimizer;
 use palestra_trainer::failure::TrainerError;
-use palestra_trainer::model::{Transformer, TransformerConfig, save_folder};
+use palestra_trainer::model::{Predictions, Scores, Transformer, TransformerConfig, save_folder};
 use palestra_trainer::optimizer::AdamW;
 use palestra_trainer::passes::Passes;
 use palestra_trainer::sampling::{SampleRequest, Sampler, Slot};
@@ -53,9 +53,8 @@ fn tokens(vocabulary: usize, columns: usize, seed: u64) -> Vec<i64> {
     (0..(ROWS * columns) as u64).map(|position| token(position) as i64).collect()
 }
 
-/// The log-probabilities of all tokens but the first of each row.
-fn log_probs(model: &Transformer, rows: &[&[i64]]) -> Tensor<1> {
-    let device = model.device();
+/// Rows, and as predicted all of their tokens but the first of each.
+fn predictions(rows: &[&[i64]], device: &Device) -> Predictions {
     let whole = rows.concat();
     let positions: Vec<i64> = (0..whole.len())
         .filter(|position| !(position + 1).is_multiple_of(TRAINED_TOKENS))
@@ -64,10 +63,11 @@ fn log_probs(model: &Transformer, rows: &[&[i64]]) -> Tensor<1> {
     let targets: Vec<i64> = positions.iter().map(|position| whole[*position as usize + 1]).collect();
     let integers = |values: Vec<i64>| {
         let count = values.len();
-        Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &device)
+        Tensor::<1, Int>::from_data(TensorData::new(values, [count]), device)
     };
-    let tokens = Tensor::<2, Int>::from_data(TensorData::new(whole, [rows.len(), TRAINED_TOKENS]), &device);
-    model.target_log_probs(model.states(tokens), integers(positions), integers(targets), 1.0)
+    let tokens = Tensor::<2, Int>::from_data(TensorData::new(whole, [rows.len(), TRAINED_TOKENS]), device);
+    let (positions, targets) = (integers(positions), integers(targets));
+    Predictions { tokens, positions, targets, temperature: 1.0, entropies: false }
 }
 
 /// One shape, trained and sampled from.
@@ -98,11 +98,14 @@ impl Work {
             self.updates += 1;
             let rows: Vec<&[i64]> = batch.chunks(TRAINED_TOKENS).collect();
             let passes = Passes::new(&[TRAINED_TOKENS; ROWS], plan.micro_batch_tokens, &device);
-            let (mut gradients, losses) = passes.learn(&self.model, &device, |model, pass| {
-                let loss = log_probs(model, &pass.rows.iter().map(|row| rows[*row]).collect::<Vec<_>>()).sum().neg()
-                    / learnt as f64;
-                let number = loss.clone().into_scalar::<f64>();
-                Ok((loss, number))
+            let (mut gradients, losses) = passes.learn(&self.model, &device, |model, pass, collect| {
+                let chosen: Vec<&[i64]> = pass.rows.iter().map(|row| rows[*row]).collect();
+                let loss = |scores: Scores| {
+                    let loss = scores.log_probs.sum().neg() / learnt as f64;
+                    let number = loss.clone().into_scalar::<f64>();
+                    Ok((loss, number))
+                };
+                model.learn(predictions(&chosen, &device), loss, collect)
             })?;
             last = losses.iter().sum();
             gradients.clip(GRADIENT_NORM_MAX)?;

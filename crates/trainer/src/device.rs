@@ -60,12 +60,10 @@ pub fn is_processor(device: &Device) -> bool {
     *device == Device::flex()
 }
 
-impl Opened {
-    /// Memory of the device that is free now, in bytes; none where it is unknown.
-    #[must_use]
-    pub fn free_memory_bytes(&self) -> Option<u64> {
-        if self.is_gpu { graphics::free_memory_bytes() } else { free_main_memory_bytes() }
-    }
+/// Memory of a device that is free now, in bytes; none where it is unknown.
+#[must_use]
+pub fn free_memory_bytes(device: &Device) -> Option<u64> {
+    if is_processor(device) { free_main_memory_bytes() } else { graphics::free_memory_bytes() }
 }
 
 /// Memory that the system could still give out, within the bounds of this process's control group.
@@ -202,7 +200,7 @@ mod tests {
         assert!(!opened.is_gpu && opened.name.starts_with("cpu"), "{opened:?}");
         assert!(!opened.device.is_autodiff());
         if cfg!(target_os = "linux") {
-            assert!(opened.free_memory_bytes().unwrap() > 0);
+            assert!(free_memory_bytes(&opened.device).unwrap() > 0);
         }
     }
 

@@ -34,6 +34,12 @@ pub enum TrainerError {
         "the device ran out of memory: {0}; use fewer sessions at once, a smaller optimizer.micro_batch_tokens or shorter answers"
     )]
     OutOfMemory(String),
+    /// The training would take more memory than there is.
+    #[error(
+        "the training does not fit the memory of the device: {0}; lower rollout.max_context_tokens, shorten the examples, train low-rank parts \
+         (policy.lora) or use a device with more memory"
+    )]
+    DoesNotFit(String),
     /// A number became infinite or none.
     #[error("{tensor} is not finite any more: the last checkpoint is kept; lower the learning rate or grad_norm_max")]
     NotFinite {
@@ -103,7 +109,7 @@ impl TrainerError {
             Self::BadData { .. } => "bad_data",
             Self::BadCheckpoint(_) | Self::Tensors(_) => "bad_checkpoint",
             Self::Device(_) => "device",
-            Self::OutOfMemory(_) => "out_of_memory",
+            Self::OutOfMemory(_) | Self::DoesNotFit(_) => "out_of_memory",
             Self::NotFinite { .. } => "not_finite",
             Self::Environment(_) => "environment",
             Self::LeaseLost => "lease_lost",

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Gradients as Backward};
 use parking_lot::Mutex;
 
 use crate::data::{Packed, pack};
@@ -54,8 +54,8 @@ impl Passes {
         at_once(self.at_once, self.cut.len(), |place| run(&self.cut[place]))
     }
 
-    /// The gradients of the sum of the passes' losses, and what the passes answer besides, in their order. `loss` computes with the
-    /// model that it is given: graphs of passes that go at once share nothing.
+    /// The gradients of the sum of the passes' losses, and what the passes answer besides, in their order. `learn` computes with the
+    /// model that it is given, since graphs of passes that go at once share nothing, and hands on the gradients that it finds.
     ///
     /// # Errors
     /// As [`Self::map`].
@@ -63,7 +63,7 @@ impl Passes {
         &self,
         model: &M,
         device: &Device,
-        loss: impl Fn(&M, &Packed) -> Result<(Tensor<1>, T), TrainerError> + Sync,
+        learn: impl Fn(&M, &Packed, &mut dyn FnMut(Backward)) -> Result<T, TrainerError> + Sync,
     ) -> Result<(Gradients, Vec<T>), TrainerError> {
         // Which passes are summed together depends on the model and their number alone, as does the order of the sums: rounding is the
         // same wherever it runs.
@@ -75,9 +75,7 @@ impl Passes {
             let model = model.clone().fork(device);
             let (mut gradients, mut answers) = (Gradients::new(), Vec::with_capacity(parts[place].len()));
             for pass in parts[place] {
-                let (loss, answer) = loss(&model, pass)?;
-                gradients.add(&model, loss.backward());
-                answers.push(answer);
+                answers.push(learn(&model, pass, &mut |backward| gradients.add(&model, backward))?);
             }
             Ok((gradients, answers))
         })?;
@@ -125,11 +123,11 @@ fn at_once<T: Send>(
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Int, TensorData};
+    use burn::tensor::{Int, Tensor, TensorData};
     use palestra_protocol::spec::train::{Lora, LoraTarget};
 
     use super::*;
-    use crate::model::{Transformer, TransformerConfig, adapt};
+    use crate::model::{Predictions, Transformer, TransformerConfig, adapt};
 
     fn rows() -> Vec<Vec<i64>> {
         (0..40).map(|row| (0..60 + row % 7).map(|place| (place * 7 + row * 13) % 50).collect()).collect()
@@ -157,15 +155,18 @@ mod tests {
             Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &device)
         };
         let tokens = Tensor::<2, Int>::from_data(TensorData::new(tokens, [pass.rows.len(), pass.time]), &device);
-        model.target_log_probs(model.states(tokens), integers(places), integers(targets), 1.0).sum()
+        let (positions, targets) = (integers(places), integers(targets));
+        let scores = model.scores(Predictions { tokens, positions, targets, temperature: 1.0, entropies: false });
+        scores.log_probs.sum()
     }
 
     fn learn(passes: &Passes, model: &Transformer) -> (Vec<(String, Vec<f32>)>, Vec<f32>) {
         let rows = rows();
-        let learnt = passes.learn(model, &model.device(), |model, pass| {
+        let learnt = passes.learn(model, &model.device(), |model, pass, collect| {
             let output = output(model, &rows, pass);
             let number: f32 = output.clone().into_scalar();
-            Ok((output.neg(), number))
+            collect(output.neg().backward());
+            Ok(number)
         });
         let (gradients, answers) = learnt.unwrap();
         let tensor = |path: &str| gradients.get(path).unwrap().to_data().try_to_vec::<f32>().unwrap();

@@ -13,7 +13,7 @@ use burn::module::Module as _;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use palestra_protocol::spec::train::{Lora, LoraTarget, Optimizer};
 use palestra_trainer::chat::ChatFormat;
-use palestra_trainer::model::{Named as _, Transformer, adapt, load_folder, save_folder};
+use palestra_trainer::model::{Named as _, Predictions, Transformer, adapt, load_folder, save_folder};
 use palestra_trainer::optimizer::{AdamW, Gradients};
 use palestra_trainer::tokenizer::Tokenizer;
 use palestra_trainer::train::start::load;
@@ -97,7 +97,9 @@ fn loss(model: &Transformer, examples: &[Example]) -> Tensor<1> {
     let count = positions.len();
     let tokens = Tensor::<2, Int>::from_data(TensorData::new(padded, [examples.len(), time]), &device);
     let integers = |values: Vec<i64>| Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &device);
-    model.target_log_probs(model.states(tokens), integers(positions), integers(targets), 1.0).mean().neg()
+    let (positions, targets) = (integers(positions), integers(targets));
+    let scores = model.scores(Predictions { tokens, positions, targets, temperature: 1.0, entropies: false });
+    scores.log_probs.mean().neg()
 }
 
 /// Trains the low-rank parts; answers the loss before each update and after the last.

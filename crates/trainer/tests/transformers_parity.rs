@@ -7,12 +7,15 @@
 
 mod shared;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module as _;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use palestra_protocol::spec::train::{Lora, LoraTarget};
-use palestra_trainer::model::{Family, Named as _, Transformer, TransformerConfig, adapt, load_folder, save_folder};
+use palestra_trainer::model::{
+    Family, Named as _, Transformer, TransformerConfig, adapt, load_folder, save_adapter, save_folder,
+};
 use palestra_trainer::tokenizer::Tokenizer;
 use serde_json::{Value, json};
 
@@ -97,6 +100,14 @@ fn filled(model: Transformer, seed: u64) -> Transformer {
     model.load(tensors).unwrap()
 }
 
+/// The same with values in the low-rank parts alone, which belong to the model below them.
+fn filled_parts(model: Transformer, seed: u64) -> Transformer {
+    let mut tensors: HashMap<String, TensorData> = model.tensors().into_iter().collect();
+    let parts = filled(model.clone(), seed).tensors().into_iter().filter(|(name, _)| name.contains(".lora_"));
+    tensors.extend(parts);
+    model.load(tensors).unwrap()
+}
+
 /// Logits of every position, row by row.
 fn logits(model: &Transformer, tokens: &[u32]) -> Vec<f32> {
     let data = TensorData::new(tokens.iter().map(|token| i64::from(*token)).collect::<Vec<_>>(), [1, tokens.len()]);
@@ -151,8 +162,10 @@ fn folders_for_python_are_written_and_read_back() {
         // Low-rank parts are folded in when they are saved: the other side sees plain weights.
         if name == "llama" {
             let targets = vec![LoraTarget::QProj, LoraTarget::VProj, LoraTarget::OProj, LoraTarget::DownProj];
-            let adapted = adapt(model, &Lora { rank: 4, alpha: 2.0, targets }, 1);
-            write(&folder.join("llama-adapted"), &filled(adapted, 40), 40);
+            let lora = Lora { rank: 4, alpha: 2.0, targets };
+            let adapted = filled_parts(adapt(model, &lora, 1), 40);
+            write(&folder.join("llama-adapted"), &adapted, 40);
+            save_adapter(&adapted, &lora, "../llama", &folder.join("llama-adapted/adapter")).unwrap();
             assert_read_back(&folder.join("llama-adapted"));
         }
     }

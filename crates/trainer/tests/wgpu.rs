@@ -9,7 +9,7 @@ use burn::module::Module as _;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use palestra_protocol::spec::train::Optimizer;
 use palestra_trainer::device::{Choice, open};
-use palestra_trainer::model::{Named as _, Transformer, TransformerConfig};
+use palestra_trainer::model::{Named as _, Predictions, Transformer, TransformerConfig};
 use palestra_trainer::optimizer::{AdamW, Gradients};
 
 use shared::greedy;
@@ -87,8 +87,10 @@ fn loss(model: &Transformer) -> Tensor<1> {
     }
     let count = positions.len();
     let integers = |values: Vec<i64>| Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &device);
-    let (logs, entropies) = model.log_probs(model.states(text(&device)), integers(positions), integers(targets), 0.8);
-    logs.mean().neg() - entropies.mean().mul_scalar(0.1)
+    let (positions, targets) = (integers(positions), integers(targets));
+    let scores =
+        model.scores(Predictions { tokens: text(&device), positions, targets, temperature: 0.8, entropies: true });
+    scores.log_probs.mean().neg() - scores.entropies.unwrap().mean().mul_scalar(0.1)
 }
 
 #[test]

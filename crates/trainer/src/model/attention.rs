@@ -1,10 +1,11 @@
 //! Causal attention in which several heads that ask share one that answers, <https://arxiv.org/abs/2305.13245>.
 
+use std::ops::Range;
+
 use burn::module::Module;
 use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
-use super::cache::{Appended, LayerCache};
 use super::config::TransformerConfig;
 use super::linear::Linear;
 use super::norm::RmsNorm;
@@ -14,6 +15,8 @@ use crate::failure::TrainerError;
 
 /// Stand-in for minus infinity before the softmax: its exponential is 0 in f32, and no difference overflows.
 const MASKED_SCORE: f32 = -1e30;
+/// Most scores of a block of queries: 64 MiB of f32.
+pub(super) const SCORES_MAX: usize = 1 << 24;
 
 /// Grouped-query attention.
 #[derive(Module, Debug)]
@@ -56,29 +59,8 @@ impl Attention {
         Ok(Self { q_proj, k_proj, v_proj, o_proj, q_norm, k_norm, heads, kv_heads, head_dim })
     }
 
-    /// A whole sequence at once: `[batch, time, width]` -> `[batch, time, width]`.
-    pub(super) fn forward(&self, x: Tensor<3>, rotary: &Rotary, masked: &Tensor<4, Bool>) -> Tensor<3> {
-        let (q, k, v) = self.project(x, rotary);
-        self.attend(q, k, v, masked)
-    }
-
-    /// New tokens of some rows after what the cache holds of them: `[rows, time, width]` -> `[rows, time, width]`.
-    pub(super) fn append(
-        &self,
-        x: Tensor<3>,
-        rotary: &Rotary,
-        masked: &Tensor<4, Bool>,
-        cache: &mut LayerCache,
-        appended: &Appended,
-    ) -> Tensor<3> {
-        let (q, k, v) = self.project(x, rotary);
-        cache.write(&k, &v, appended);
-        let (k, v) = cache.read(appended);
-        self.attend(q, k, v, masked)
-    }
-
-    /// Queries `[batch, heads, time, head_dim]`, keys and values `[batch, kv_heads, time, head_dim]`.
-    fn project(&self, x: Tensor<3>, rotary: &Rotary) -> (Tensor<4>, Tensor<4>, Tensor<4>) {
+    /// `[batch, time, width]` -> queries `[batch, heads, time, head_dim]`, keys and values `[batch, kv_heads, time, head_dim]`.
+    pub(super) fn project(&self, x: Tensor<3>, rotary: &Rotary) -> (Tensor<4>, Tensor<4>, Tensor<4>) {
         let [batch, time, width] = x.dims();
         let x = x.reshape([batch * time, width]);
         let by_head = |y: Tensor<2>, heads| y.reshape([batch, time, heads, self.head_dim]);
@@ -92,10 +74,10 @@ impl Attention {
         (rotary.turn(q).swap_dims(1, 2), rotary.turn(k).swap_dims(1, 2), v.swap_dims(1, 2))
     }
 
-    /// softmax(q kᵀ / sqrt(head_dim)) v, then the projection back. Keys are `[batch, kv_heads, seen, head_dim]`; `masked`
+    /// softmax(q kᵀ / sqrt(head_dim)) v, `[batch, time, heads x head_dim]`. Keys are `[batch, kv_heads, seen, head_dim]`; `masked`
     /// broadcasts to `[batch, kv_heads, group x time, seen]`: a group's queries stand one below the other, so that keys
     /// need no repetition.
-    fn attend(&self, q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, masked: &Tensor<4, Bool>) -> Tensor<3> {
+    pub(super) fn mix(&self, q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, masked: &Tensor<4, Bool>) -> Tensor<3> {
         let [batch, _, time, _] = q.dims();
         let group = self.heads / self.kv_heads;
         let q = q.mul_scalar((self.head_dim as f64).powf(-0.5));
@@ -103,8 +85,35 @@ impl Attention {
         let scores = q.matmul(k.transpose()).mask_fill(masked.clone(), MASKED_SCORE);
         let mixed = softmax(scores, 3).matmul(v);
         let mixed = mixed.reshape([batch, self.heads, time, self.head_dim]).swap_dims(1, 2);
-        self.o_proj.forward_sequence(mixed.reshape([batch, time, self.heads * self.head_dim]))
+        mixed.reshape([batch, time, self.heads * self.head_dim])
     }
+
+    /// The same for whole sequences, in which each query looks at itself and what is before it: some queries at a time, so that the
+    /// scores of a long sequence never exist at once.
+    pub(super) fn mix_causal(&self, q: &Tensor<4>, k: &Tensor<4>, v: &Tensor<4>) -> Tensor<3> {
+        let mixed = self.blocks(q.dims()).map(|block| {
+            let masked = self.block_mask(&block, &q.device());
+            self.mix(rows(q, block.clone()), rows(k, 0..block.end), rows(v, 0..block.end), &masked)
+        });
+        Tensor::cat(mixed.collect(), 1)
+    }
+
+    /// Queries `[batch, heads, time, head_dim]` in blocks that have [`SCORES_MAX`] scores at most.
+    pub(super) fn blocks(&self, [batch, heads, time, _]: [usize; 4]) -> impl Iterator<Item = Range<usize>> + use<> {
+        let rows = (SCORES_MAX / (batch * heads * time).max(1)).max(1);
+        (0..time).step_by(rows).map(move |from| from..time.min(from + rows))
+    }
+
+    /// Mask of a block of queries, whose keys end with it.
+    pub(super) fn block_mask(&self, block: &Range<usize>, device: &Device) -> Tensor<4, Bool> {
+        let positions: Vec<usize> = block.clone().collect();
+        causal_mask(&positions, 1, block.end, self.heads / self.kv_heads, device)
+    }
+}
+
+/// Some positions of `[batch, heads, time, head_dim]`.
+pub(super) fn rows(x: &Tensor<4>, positions: Range<usize>) -> Tensor<4> {
+    x.clone().narrow(2, positions.start, positions.len())
 }
 
 /// True where a query must not look: keys at later positions. `positions` are those of the queries, `[rows, time]`

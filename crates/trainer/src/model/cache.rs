@@ -5,7 +5,10 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use super::config::TransformerConfig;
 use crate::failure::TrainerError;
 
-/// Room for some sequences, allocated once: per layer `[slots, kv_heads, capacity, head_dim]` for keys and values each.
+/// Least number of tokens that slots have room for.
+const TOKENS_MIN: usize = 64;
+
+/// Keys and values of some sequences: per layer `[slots, kv_heads, tokens, head_dim]` each, which grow with what is played.
 #[derive(Debug)]
 pub struct Cache {
     pub(super) layers: Vec<LayerCache>,
@@ -15,7 +18,7 @@ pub struct Cache {
 
 impl Cache {
     pub(super) fn new(config: &TransformerConfig, slots: usize, capacity: usize, device: &Device) -> Self {
-        let shape = [slots, config.kv_heads, capacity, config.head_dim];
+        let shape = [slots.min(1), config.kv_heads, capacity.min(TOKENS_MIN), config.head_dim];
         let layer = || LayerCache { keys: Tensor::zeros(shape, device), values: Tensor::zeros(shape, device) };
         Self { layers: (0..config.layers).map(|_| layer()).collect(), lengths: vec![0; slots], capacity }
     }
@@ -76,6 +79,29 @@ impl Cache {
             Tensor::from_data(TensorData::new(slots, [rows.len()]), device)
         });
         Ok(Appended { rows, seen, time, selected })
+    }
+
+    /// Makes room for what is appended: twice as much as before where there is too little, so that each token is copied a few times at most.
+    pub(super) fn reserve(&mut self, appended: &Appended) {
+        let Some([slots, kv_heads, tokens, head_dim]) = self.layers.first().map(|layer| layer.keys.dims()) else {
+            return;
+        };
+        let wanted = appended.rows.iter().map(|row| row.slot + 1).max().unwrap_or(0);
+        if wanted <= slots && appended.seen <= tokens {
+            return;
+        }
+        let grown =
+            |now: usize, wanted: usize, most: usize| if wanted <= now { now } else { wanted.max(2 * now).min(most) };
+        let slots = grown(slots, wanted, self.lengths.len());
+        let tokens = grown(tokens, appended.seen, self.capacity);
+        for layer in &mut self.layers {
+            for held in [&mut layer.keys, &mut layer.values] {
+                held.inplace(|held| {
+                    let place = held.dims().map(|length| 0..length);
+                    Tensor::zeros([slots, kv_heads, tokens, head_dim], &held.device()).slice_assign(place, held)
+                });
+            }
+        }
     }
 
     /// Counts what was appended.

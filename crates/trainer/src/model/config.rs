@@ -3,6 +3,7 @@
 use palestra_protocol::spec::train::ModelSize;
 use serde_json::{Value, json};
 
+use super::rope_scaling::RopeScaling;
 use crate::failure::TrainerError;
 
 /// Most tokens of a vocabulary.
@@ -88,6 +89,8 @@ pub struct TransformerConfig {
     pub feed_forward: usize,
     /// Base of the rotary frequencies.
     pub rope_theta: f64,
+    /// Stretching of those frequencies, where the model was stretched to a longer context.
+    pub rope_scaling: Option<RopeScaling>,
     /// Keeps the quotient of a norm finite.
     pub rms_epsilon: f64,
     /// True if the head is the embedding.
@@ -120,6 +123,7 @@ impl TransformerConfig {
             head_dim: width / heads.max(1),
             feed_forward: (width * 8).div_ceil(3).next_multiple_of(TINY_FEED_FORWARD_STEP),
             rope_theta: 10_000.0,
+            rope_scaling: None,
             rms_epsilon: 1e-5,
             tied: true,
             qkv_bias: false,
@@ -168,7 +172,7 @@ impl TransformerConfig {
     /// Reads a `config.json`.
     ///
     /// # Errors
-    /// `BadCheckpoint` that says what is missing or not supported: scaled rotary embedding, sliding windows, experts,
+    /// `BadCheckpoint` that says what is missing or not supported: other kinds of scaled rotary embedding, sliding windows, experts,
     /// quantised weights, other activations, other architectures.
     pub fn from_hugging_face(config: &Value) -> Result<Self, TrainerError> {
         let kind = Family::named(config["model_type"].as_str().unwrap_or_default())?;
@@ -192,6 +196,7 @@ impl TransformerConfig {
             head_dim,
             feed_forward: required(config, "intermediate_size")?,
             rope_theta: theta.unwrap_or(10_000.0),
+            rope_scaling: RopeScaling::from_hugging_face(config)?,
             rms_epsilon: float(config, "rms_norm_eps")?.unwrap_or(1e-6),
             tied: config["tie_word_embeddings"].as_bool().unwrap_or(false),
             qkv_bias: kind == Family::Qwen2,
@@ -223,7 +228,7 @@ impl TransformerConfig {
             "head_dim": self.head_dim,
             "max_position_embeddings": self.positions_max,
             "rope_theta": self.rope_theta,
-            "rope_scaling": null,
+            "rope_scaling": self.rope_scaling.map(RopeScaling::to_hugging_face),
             "rms_norm_eps": self.rms_epsilon,
             "tie_word_embeddings": self.tied,
             "hidden_act": "silu",
@@ -286,11 +291,6 @@ fn refused(detail: impl Into<String>) -> TrainerError {
 fn refuse_unsupported(config: &Value, kind: Family) -> Result<(), TrainerError> {
     let refuse = |holds: bool, what: &str| if holds { Err(refused(format!("config.json: {what}"))) } else { Ok(()) };
     let set = |value: &Value| !value.is_null() && *value != json!(false) && *value != json!({});
-    for rope in [&config["rope_scaling"], &config["rope_parameters"]] {
-        let scaling = rope["rope_type"].as_str().or(rope["type"].as_str());
-        let scaled = scaling.map_or_else(|| set(&rope["factor"]), |scaling| scaling != "default");
-        refuse(scaled, "scaled rotary embedding (rope_scaling) is not supported")?;
-    }
     let full = |layer: &Value| layer == "full_attention";
     let windows = config["layer_types"].as_array().is_some_and(|layers| !layers.iter().all(full));
     refuse(set(&config["use_sliding_window"]) || windows, "sliding windows are not supported")?;
@@ -371,9 +371,8 @@ mod tests {
     #[test]
     fn unsupported_fields_are_refused_by_name() {
         let cases = [
-            ("rope_scaling", json!({"rope_type": "llama3", "factor": 8.0}), "rope_scaling"),
-            ("rope_parameters", json!({"rope_type": "yarn", "rope_theta": 1e6}), "rope_scaling"),
-            ("rope_scaling", json!({"type": "linear", "factor": 2.0}), "rope_scaling"),
+            ("rope_scaling", json!({"rope_type": "longrope", "factor": 8.0}), "rope_scaling"),
+            ("rope_parameters", json!({"rope_type": "dynamic", "rope_theta": 1e6}), "rope_scaling"),
             ("use_sliding_window", json!(true), "sliding"),
             ("layer_types", json!(["full_attention", "sliding_attention"]), "sliding"),
             ("num_local_experts", json!(8), "experts"),

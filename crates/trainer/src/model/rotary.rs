@@ -3,6 +3,9 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
+use super::config::TransformerConfig;
+use super::rope_scaling::RopeScaling;
+
 /// Sines and cosines for the positions of one pass.
 #[derive(Debug, Clone)]
 pub(super) struct Rotary {
@@ -13,16 +16,21 @@ pub(super) struct Rotary {
 impl Rotary {
     /// For `positions` of `rows` rows, row-major: `[rows, time]`; one row serves a whole batch. Angles are computed in f64,
     /// since f32 loses several digits at far positions.
-    pub(super) fn new(positions: &[usize], rows: usize, head_dim: usize, theta: f64, device: &Device) -> Self {
+    pub(super) fn new(positions: &[usize], rows: usize, config: &TransformerConfig, device: &Device) -> Self {
+        let TransformerConfig { head_dim, rope_theta: theta, rope_scaling, .. } = *config;
         let half = head_dim / 2;
-        let frequencies: Vec<f64> = (0..half).map(|i| theta.powf(-2.0 * i as f64 / head_dim as f64)).collect();
+        let mut frequencies: Vec<f64> = (0..half).map(|i| theta.powf(-2.0 * i as f64 / head_dim as f64)).collect();
+        let length = rope_scaling.map_or(1.0, RopeScaling::attention_factor);
+        if let Some(scaling) = rope_scaling {
+            scaling.stretch(&mut frequencies, theta);
+        }
         let mut cosines = Vec::with_capacity(positions.len() * half);
         let mut sines = Vec::with_capacity(positions.len() * half);
         for position in positions {
             for frequency in &frequencies {
                 let (sine, cosine) = (*position as f64 * frequency).sin_cos();
-                cosines.push(cosine as f32);
-                sines.push(sine as f32);
+                cosines.push((length * cosine) as f32);
+                sines.push((length * sine) as f32);
             }
         }
         let shape = [rows, positions.len() / rows.max(1), 1, half];
@@ -47,12 +55,13 @@ impl Rotary {
 mod tests {
     use burn::tensor::{Device, Tensor};
 
-    use super::Rotary;
+    use super::{Rotary, TransformerConfig};
 
     #[test]
     fn position_zero_changes_nothing_and_one_turns_the_first_pair_by_one_radian() {
         let device = Device::flex();
-        let rotary = Rotary::new(&[0, 1], 1, 4, 100.0, &device);
+        let config = TransformerConfig { head_dim: 4, rope_theta: 100.0, ..TransformerConfig::tiny(9, None, 9) };
+        let rotary = Rotary::new(&[0, 1], 1, &config, &device);
         let x = Tensor::<4>::from_floats([[[[1.0, 2.0, 3.0, 4.0]], [[1.0, 2.0, 3.0, 4.0]]]], &device);
         let turned = rotary.turn(x).into_data().try_to_vec::<f32>().unwrap();
         assert_eq!(turned[..4], [1.0, 2.0, 3.0, 4.0]);

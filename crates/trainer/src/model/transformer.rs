@@ -5,7 +5,7 @@ use burn::tensor::module::embedding;
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
 use super::attention::{Attention, causal_mask};
-use super::cache::Cache;
+use super::cache::{Appended, Cache, LayerCache};
 use super::config::TransformerConfig;
 use super::feed_forward::FeedForward;
 use super::linear::Linear;
@@ -28,7 +28,7 @@ pub struct Transformer {
 pub(super) struct Decoder {
     embed_tokens: Embedding,
     pub(super) layers: Vec<Layer>,
-    norm: RmsNorm,
+    pub(super) norm: RmsNorm,
 }
 
 /// One vector per token.
@@ -65,9 +65,36 @@ impl Layer {
         })
     }
 
-    fn forward(&self, x: Tensor<3>, attention: impl FnOnce(&Attention, Tensor<3>) -> Tensor<3>) -> Tensor<3> {
-        let x = x.clone() + attention(&self.self_attn, self.input_layernorm.forward(x));
+    /// Queries, keys and values of the attention.
+    pub(super) fn project(&self, x: Tensor<3>, rotary: &Rotary) -> (Tensor<4>, Tensor<4>, Tensor<4>) {
+        self.self_attn.project(self.input_layernorm.forward(x), rotary)
+    }
+
+    /// What follows on the attention: `x` came in, and the values were `mixed` by it.
+    pub(super) fn follow(&self, x: Tensor<3>, mixed: Tensor<3>) -> Tensor<3> {
+        let x = x + self.self_attn.o_proj.forward_sequence(mixed);
         x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
+    }
+
+    /// A whole sequence at once: `[batch, time, width]` -> `[batch, time, width]`.
+    fn forward(&self, x: Tensor<3>, rotary: &Rotary) -> Tensor<3> {
+        let (q, k, v) = self.project(x.clone(), rotary);
+        self.follow(x, self.self_attn.mix_causal(&q, &k, &v))
+    }
+
+    /// New tokens of some rows after what the cache holds of them: `[rows, time, width]` -> `[rows, time, width]`.
+    fn append(
+        &self,
+        x: Tensor<3>,
+        rotary: &Rotary,
+        masked: &Tensor<4, Bool>,
+        cache: &mut LayerCache,
+        appended: &Appended,
+    ) -> Tensor<3> {
+        let (q, k, v) = self.project(x.clone(), rotary);
+        cache.write(&k, &v, appended);
+        let (k, v) = cache.read(appended);
+        self.follow(x, self.self_attn.mix(q, k, v, masked))
     }
 }
 
@@ -112,15 +139,22 @@ impl Transformer {
     /// with any token: no position sees a later one.
     pub fn states(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let [_, time] = tokens.dims();
-        let mut x = embedding(self.model.embed_tokens.weight.val(), tokens);
-        let device = x.device();
-        let positions: Vec<usize> = (0..time).collect();
-        let rotary = self.rotary(&positions, 1, &device);
-        let masked = self.mask(&positions, 1, time, &device);
+        let rotary = self.rotary_of(time);
+        let mut x = self.embedded(tokens);
         for layer in &self.model.layers {
-            x = layer.forward(x, |attention, x| attention.forward(x, &rotary, &masked));
+            x = layer.forward(x, &rotary);
         }
         self.model.norm.forward(x)
+    }
+
+    /// The vectors of tokens: `[batch, time]` -> `[batch, time, width]`.
+    pub(super) fn embedded(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
+        embedding(self.model.embed_tokens.weight.val(), tokens)
+    }
+
+    /// True if the vectors of tokens are trained.
+    pub(super) fn learns_embeddings(&self) -> bool {
+        self.model.embed_tokens.weight.is_require_grad()
     }
 
     /// states `[n, width]` -> logits `[n, vocabulary]`.
@@ -159,11 +193,13 @@ impl Transformer {
         }
         let positions: Vec<usize> = appended.rows.iter().flat_map(|row| row.start..row.start + time).collect();
         let rotary = self.rotary(&positions, rows, &device);
-        let masked = self.mask(&positions, rows, appended.seen, &device);
+        let group = self.config.heads / self.config.kv_heads;
+        let masked = causal_mask(&positions, rows, appended.seen, group, &device);
         let tokens = Tensor::<2, Int>::from_data(TensorData::new(padded, [rows, time]), &device);
-        let mut x = embedding(self.model.embed_tokens.weight.val(), tokens);
+        let mut x = self.embedded(tokens);
+        cache.reserve(&appended);
         for (layer, held) in self.model.layers.iter().zip(&mut cache.layers) {
-            x = layer.forward(x, |attention, x| attention.append(x, &rotary, &masked, held, &appended));
+            x = layer.append(x, &rotary, &masked, held, &appended);
         }
         let last = appended.rows.iter().enumerate().map(|(index, row)| (index * time + row.count - 1) as i64);
         let last = Tensor::<1, Int>::from_data(TensorData::new(last.collect::<Vec<_>>(), [rows]), &device);
@@ -171,12 +207,14 @@ impl Transformer {
         Ok(self.model.norm.forward(x.reshape([rows * time, self.config.width]).select(0, last)))
     }
 
-    fn rotary(&self, positions: &[usize], rows: usize, device: &Device) -> Rotary {
-        Rotary::new(positions, rows, self.config.head_dim, self.config.rope_theta, device)
+    /// Rotary embedding of so many positions from 0 on.
+    pub(super) fn rotary_of(&self, time: usize) -> Rotary {
+        let positions: Vec<usize> = (0..time).collect();
+        self.rotary(&positions, 1, &self.device())
     }
 
-    fn mask(&self, positions: &[usize], rows: usize, seen: usize, device: &Device) -> Tensor<4, Bool> {
-        causal_mask(positions, rows, seen, self.config.heads / self.config.kv_heads, device)
+    fn rotary(&self, positions: &[usize], rows: usize, device: &Device) -> Rotary {
+        Rotary::new(positions, rows, &self.config, device)
     }
 }
 

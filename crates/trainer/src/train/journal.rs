@@ -15,6 +15,8 @@ use crate::curves::{self, Series};
 use crate::failure::TrainerError;
 use crate::reporter::Reporter;
 
+/// Folder of the trained low-rank parts, and of the artefacts that they become.
+pub(super) const ADAPTER_FOLDER: &str = "adapter";
 /// Points of a curve that are kept in a checkpoint; of longer ones every second goes.
 const POINTS_MAX: usize = 4_096;
 /// Curves that are drawn, in this order.
@@ -183,6 +185,10 @@ impl<'a> Journal<'a> {
         scratch: &Path,
     ) -> Result<Value, TrainerError> {
         self.draw(scratch)?;
+        let adapter = scratch.join(ADAPTER_FOLDER);
+        if adapter.is_dir() {
+            self.upload(&adapter, ADAPTER_FOLDER)?;
+        }
         let names = self.upload(folder, "policy")?;
         let last = self.history.last();
         let id = PolicyId::new();

@@ -7,15 +7,15 @@ use burn::module::Module as _;
 use burn::tensor::{Device, TensorData};
 use palestra_client::ClientError;
 use palestra_protocol::job;
-use palestra_protocol::spec::train::Optimizer;
+use palestra_protocol::spec::train::{Optimizer, TrainedPolicy};
 use serde::{Deserialize, Serialize};
 
 use super::Context;
-use super::journal::History;
+use super::journal::{ADAPTER_FOLDER, History};
 use crate::algorithm::advantage::Baselines;
 use crate::checkpoint::{Checkpoint, Checkpoints};
 use crate::failure::TrainerError;
-use crate::model::{Named, Transformer, merged, save_folder};
+use crate::model::{Named, Transformer, merged, save_adapter, save_folder};
 use crate::optimizer::AdamW;
 use crate::policy_manifest::PolicyManifest;
 use crate::tokenizer::Tokenizer;
@@ -163,18 +163,22 @@ pub(super) fn read<M: Named>(
     checkpoint.state()
 }
 
-/// Writes a language model with its tokenizer as others read it.
+/// Writes a language model with its tokenizer as others read it, and beside its folder the low-rank parts that were trained.
 ///
 /// # Errors
 /// When a file cannot be written.
 pub(super) fn save_policy(
     model: &Transformer,
+    policy: &TrainedPolicy,
     tokenizer: &Tokenizer,
     manifest: &PolicyManifest,
     folder: &Path,
 ) -> Result<(), TrainerError> {
     std::fs::create_dir_all(folder).map_err(TrainerError::io(folder.display().to_string()))?;
     save_folder(&merged(&model.valid()), folder)?;
+    if let Some(lora) = &policy.lora {
+        save_adapter(model, lora, &policy.from.to_string(), &folder.with_file_name(ADAPTER_FOLDER))?;
+    }
     tokenizer.save(folder)?;
     manifest.save(folder)
 }

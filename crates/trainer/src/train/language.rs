@@ -14,6 +14,7 @@ use super::idle::{self, Idle};
 use super::journal::{Journal, Values};
 use super::keep::{self, Saved};
 use super::measure::{self, Measure};
+use super::memory;
 use super::playing::{Batch, Stage, Weights};
 use super::start::Language;
 use super::update::{Evaluation, Learner, UpdateMetrics, UpdateSettings};
@@ -40,6 +41,7 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
             return Err(TrainerError::Internal("this algorithm judges nothing".to_owned()));
         }
     };
+    memory::check(context, model.policy(), &model, spec.rollout.max_context_tokens as usize)?;
     let mut learner = Learner { model, reference, optimizer: AdamW::new(&spec.optimizer) };
     let saved = keep::restore(context, &spec.optimizer, &mut learner.model, &mut learner.optimizer)?;
     let saved = saved.unwrap_or_default();
@@ -72,7 +74,7 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     let Learning { learner, saved, journal, .. } = learning;
     let folder = context.files.folder.join("policy");
     let manifest = PolicyManifest { tool_format: spec.rollout.tool_format, actions: Vec::new() };
-    keep::save_policy(learner.model.policy(), chat.tokenizer(), &manifest, &folder)?;
+    keep::save_policy(learner.model.policy(), &spec.policy, chat.tokenizer(), &manifest, &folder)?;
     journal.finish(&folder, parent, "transformer", saved.environments.into_iter().collect(), &context.files.folder)
 }
 

@@ -13,6 +13,7 @@ mod language;
 #[cfg(test)]
 mod learning;
 mod measure;
+mod memory;
 mod playing;
 #[cfg(test)]
 mod preset_effects;

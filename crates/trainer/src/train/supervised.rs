@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use burn::module::Module as _;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use palestra_protocol::spec::train::{Data, ToolFormat, Train, Validation};
 use rand::seq::SliceRandom as _;
 use serde_json::Value;
@@ -14,13 +14,14 @@ use super::batch::Row;
 use super::journal::{Journal, Values};
 use super::keep::{self, Saved};
 use super::measure::{self, Measure};
+use super::memory;
 use super::start::Language;
 use super::update::{host, integers, scalar, tokens};
 use crate::chat::ChatFormat;
 use crate::data::Packed;
 use crate::data::jsonl::{self, Example};
 use crate::failure::TrainerError;
-use crate::model::Transformer;
+use crate::model::{Predictions, Scores, Transformer};
 use crate::optimizer::{AdamW, rate};
 use crate::passes::Passes;
 use crate::policy_manifest::PolicyManifest;
@@ -44,6 +45,8 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     let Some(data) = &spec.data else { return Err(TrainerError::BadSpec("sft needs data".to_owned())) };
     let examples = examples(spec, context, &chat, data)?;
     let validation = HeldOut::new(spec, context, &chat)?;
+    let longest = examples.iter().map(|example| example.row.tokens.len()).max().unwrap_or(0);
+    memory::check(context, &model, &model, longest)?;
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
     let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
@@ -75,7 +78,7 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     }
     let folder = context.files.folder.join("policy");
     let manifest = PolicyManifest { tool_format: spec.rollout.tool_format, actions: Vec::new() };
-    keep::save_policy(&model, chat.tokenizer(), &manifest, &folder)?;
+    keep::save_policy(&model, &spec.policy, chat.tokenizer(), &manifest, &folder)?;
     let environments: BTreeSet<String> = spec.environments.iter().map(|mix| mix.name.clone()).collect();
     journal.finish(&folder, parent, "transformer", environments.into_iter().collect(), &context.files.folder)
 }
@@ -94,10 +97,13 @@ fn update(
     let read: usize = chosen.iter().map(|one| one.row.tokens.len()).sum();
     let device = model.device();
     let passes = passes(chosen, spec.optimizer.micro_batch_tokens, &device);
-    let (mut gradients, losses) = passes.learn(&model, &device, |model, pass| {
-        let part = target_log_probs(model, chosen, pass).sum().neg() / learnt as f64;
-        let number = scalar(part.clone())?;
-        Ok((part, number))
+    let (mut gradients, losses) = passes.learn(&model, &device, |model, pass, collect| {
+        let loss = |scores: Scores| {
+            let part = scores.log_probs.sum().neg() / learnt as f64;
+            let number = scalar(part.clone())?;
+            Ok((part, number))
+        };
+        model.learn(predictions(chosen, pass, &device), loss, collect)
     })?;
     let loss = losses.iter().sum();
     let grad_norm = gradients.clip(spec.optimizer.grad_norm_max)?;
@@ -119,8 +125,8 @@ fn passes(chosen: &[&TokenizedExample], tokens_max: u64, device: &Device) -> Pas
     Passes::new(&widths, tokens_max, device)
 }
 
-/// Log-probabilities of the learnt tokens of a pass.
-fn target_log_probs(model: &Transformer, chosen: &[&TokenizedExample], pass: &Packed) -> Tensor<1> {
+/// The tokens of a pass, and the learnt ones among them.
+fn predictions(chosen: &[&TokenizedExample], pass: &Packed, device: &Device) -> Predictions {
     let (mut rows, mut positions, mut targets) = (Vec::with_capacity(pass.rows.len()), Vec::new(), Vec::new());
     for (line, one) in pass.rows.iter().enumerate() {
         let TokenizedExample { row, positions: learnt } = chosen[*one];
@@ -131,9 +137,13 @@ fn target_log_probs(model: &Transformer, chosen: &[&TokenizedExample], pass: &Pa
         }
         rows.push(row.tokens.as_slice());
     }
-    let device = model.device();
-    let states = model.states(tokens(&rows, pass.time, &device));
-    model.target_log_probs(states, integers(&positions, &device), integers(&targets, &device), 1.0)
+    Predictions {
+        tokens: tokens(&rows, pass.time, device),
+        positions: integers(&positions, device),
+        targets: integers(&targets, device),
+        temperature: 1.0,
+        entropies: false,
+    }
 }
 
 /// Examples that are held out.
@@ -174,9 +184,11 @@ impl HeldOut {
         go_on: impl Fn() -> Result<(), TrainerError> + Sync,
     ) -> Result<f64, TrainerError> {
         let chosen: Vec<&TokenizedExample> = self.examples.iter().collect();
-        let sums = passes(&chosen, self.tokens_max, &model.device()).map(|pass| {
+        let device = model.device();
+        let sums = passes(&chosen, self.tokens_max, &device).map(|pass| {
             go_on()?;
-            Ok(-host(target_log_probs(model, &chosen, pass))?.into_iter().map(f64::from).sum::<f64>())
+            let logs = host(model.scores(predictions(&chosen, pass, &device)).log_probs)?;
+            Ok(-logs.into_iter().map(f64::from).sum::<f64>())
         })?;
         let count: usize = self.examples.iter().map(|example| example.positions.len()).sum();
         Ok(sums.into_iter().sum::<f64>() / count as f64)

@@ -12,7 +12,7 @@ use crate::algorithm::preset::{AdvantageEstimator, Parts};
 use crate::algorithm::{aggregation, importance};
 use crate::data::Packed;
 use crate::failure::TrainerError;
-use crate::model::ActorCritic;
+use crate::model::{ActorCritic, Predictions, Scores};
 use crate::optimizer::AdamW;
 use crate::passes::Passes;
 use crate::rollout::stream;
@@ -171,8 +171,14 @@ impl Learner {
         let widths: Vec<usize> = minibatch.row_indices.iter().map(|row| rows[*row].tokens.len()).collect();
         let device = self.model.device();
         let passes = Passes::new(&widths, settings.optimizer.micro_batch_tokens, &device);
-        let learnt =
-            passes.learn(&self.model, &device, |model, pass| loss(model, minibatch, &Columns::new(minibatch, pass)));
+        let learnt = passes.learn(&self.model, &device, |model, pass, collect| {
+            let columns = Columns::new(minibatch, pass);
+            model.policy().learn(
+                columns.predictions(minibatch, &device),
+                |scores| loss(model, minibatch, &columns, scores),
+                collect,
+            )
+        });
         let (mut gradients, parts) = learnt?;
         parts.iter().for_each(|pass| metrics.add(pass));
         metrics.grad_norm += gradients.clip(settings.optimizer.grad_norm_max)?;
@@ -186,15 +192,15 @@ fn loss(
     model: &ActorCritic,
     minibatch: &Minibatch<'_>,
     columns: &Columns,
+    scores: Scores,
 ) -> Result<(Tensor<1>, UpdateMetrics), TrainerError> {
-    let Update { rows, settings, .. } = minibatch.update;
+    let settings = minibatch.update.settings;
     let device = model.device();
-    let states = model.policy().states(tokens(&chosen(rows, &columns.rows), columns.time, &device));
-    let value_loss = value_loss(model, states.clone(), minibatch, columns)?;
-    let (positions, targets) = (integers(&columns.positions, &device), integers(&columns.targets, &device));
-    let (new, entropies) = model.policy().log_probs(states, positions, targets, settings.temperature);
+    let Scores { states, log_probs: new, entropies } = scores;
+    let value_loss = value_loss(model, states, minibatch, columns)?;
     let actions = columns.advantages.len();
     let acted = new.clone().narrow(0, 0, actions);
+    let entropies = entropies.ok_or_else(|| TrainerError::Internal("no entropies were computed".to_owned()))?;
     let entropies = entropies.narrow(0, 0, actions);
     let old = match &columns.old {
         Some(old) => numbers(old, &device),
@@ -339,6 +345,18 @@ impl Columns {
         columns
     }
 
+    /// The tokens, and those that are predicted.
+    fn predictions(&self, minibatch: &Minibatch<'_>, device: &Device) -> Predictions {
+        let Update { rows, settings, .. } = minibatch.update;
+        Predictions {
+            tokens: tokens(&chosen(rows, &self.rows), self.time, device),
+            positions: integers(&self.positions, device),
+            targets: integers(&self.targets, device),
+            temperature: settings.temperature,
+            entropies: true,
+        }
+    }
+
     /// Adds a token that is predicted from the position before it.
     fn predict(&mut self, row: usize, position: usize, rows: &[Row]) {
         self.positions.push((row * self.time + position - 1) as i64);
@@ -362,10 +380,15 @@ fn evaluate(model: &ActorCritic, rows: &[Row], settings: &UpdateSettings<'_>) ->
             }
             valued.push((first + rows[*one].tokens.len() - 1) as i64);
         }
-        let states = model.policy().states(tokens(&chosen(rows, &pass.rows), pass.time, &device));
-        let values = model.values(states.clone(), integers(&valued, &device)).map(host).transpose()?;
-        let (positions, targets) = (integers(&positions, &device), integers(&targets, &device));
-        let logs = host(model.policy().target_log_probs(states, positions, targets, settings.temperature))?;
+        let scores = model.policy().scores(Predictions {
+            tokens: tokens(&chosen(rows, &pass.rows), pass.time, &device),
+            positions: integers(&positions, &device),
+            targets: integers(&targets, &device),
+            temperature: settings.temperature,
+            entropies: false,
+        });
+        let values = model.values(scores.states, integers(&valued, &device)).map(host).transpose()?;
+        let logs = host(scores.log_probs)?;
         Ok((pass.rows.clone(), logs, values))
     })?;
     let mut found = Evaluation { log_probs: vec![Vec::new(); rows.len()], values: vec![Vec::new(); rows.len()] };

@@ -108,9 +108,9 @@ async fn lease_loop(
 
 /// Memory of the device that is free, in bytes; 0 where that cannot be told.
 async fn free_memory_bytes(opened: &Opened) -> u64 {
-    let opened = opened.clone();
+    let device = opened.device.clone();
     // Some drivers tell it through a program of their own.
-    let told = tokio::task::spawn_blocking(move || opened.free_memory_bytes()).await;
+    let told = tokio::task::spawn_blocking(move || device::free_memory_bytes(&device)).await;
     told.ok().flatten().unwrap_or(0)
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
 use palestra_protocol::spec::train::{Lora, LoraTarget};
-use palestra_trainer::model::{Family, Named, Transformer, TransformerConfig, adapt};
+use palestra_trainer::model::{Family, Named, Predictions, Transformer, TransformerConfig, adapt};
 
 use crate::values::{Random, values};
 
@@ -47,14 +47,15 @@ impl ModuleVisitor for Collect<'_> {
 fn loss(model: &Transformer) -> Tensor<1> {
     let device = model.device();
     let tokens = Tensor::<2, Int>::from_ints([[1, 5, 9, 2, 7], [3, 3, 8, 0, 0]], &device);
-    let (logs, entropies) = model.log_probs(
-        model.states(tokens),
-        Tensor::from_ints([0, 1, 3, 5, 6, 7], &device),
-        Tensor::from_ints([5, 9, 7, 3, 8, 10], &device),
-        0.8,
-    );
+    let scores = model.scores(Predictions {
+        tokens,
+        positions: Tensor::from_ints([0, 1, 3, 5, 6, 7], &device),
+        targets: Tensor::from_ints([5, 9, 7, 3, 8, 10], &device),
+        temperature: 0.8,
+        entropies: true,
+    });
     let weights = Tensor::from_floats([0.5, -1.0, 0.7, 0.3, -0.4, 0.9], &device);
-    (logs * weights).sum() + entropies.mean().mul_scalar(0.3)
+    (scores.log_probs * weights).sum() + scores.entropies.expect("entropies").mean().mul_scalar(0.3)
 }
 
 fn loss_at(model: &Transformer, tensors: HashMap<String, TensorData>) -> f64 {

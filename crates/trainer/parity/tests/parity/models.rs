@@ -6,7 +6,7 @@ use std::path::Path;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use candle_core::{DType, Device as CandleDevice, Tensor as CandleTensor};
 use candle_nn::{VarBuilder, VarMap};
-use palestra_trainer::model::{Family, Named, Transformer, TransformerConfig, load_folder, save_folder};
+use palestra_trainer::model::{Family, Named, RopeScaling, Transformer, TransformerConfig, load_folder, save_folder};
 use serde_json::json;
 
 use crate::reference::Reference;
@@ -58,6 +58,16 @@ fn configs() -> Vec<TransformerConfig> {
         llama(4, 4, 8, true),
         llama(6, 2, 4, false),
         llama(9, 3, 6, true),
+        // Stretched from 8 positions, so that the texts here are long.
+        TransformerConfig {
+            rope_scaling: Some(RopeScaling::Llama3 {
+                factor: 8.0,
+                low_freq_factor: 1.0,
+                high_freq_factor: 4.0,
+                original_positions: 8.0,
+            }),
+            ..llama(4, 2, 8, false)
+        },
         qwen2(true, 10_000.0),
         qwen2(false, 1_000_000.0),
         qwen3(true, 2, 8),
@@ -153,6 +163,14 @@ fn write_config(config: &TransformerConfig, path: &Path) {
         "max_position_embeddings": config.positions_max, "tie_word_embeddings": config.tied, "hidden_act": "silu",
         "bos_token_id": 1, "eos_token_id": 2,
     });
+    if let Some(RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_positions }) =
+        config.rope_scaling
+    {
+        file["rope_scaling"] = json!({
+            "factor": factor, "low_freq_factor": low_freq_factor, "high_freq_factor": high_freq_factor, "rope_type": "llama3",
+            "original_max_position_embeddings": original_positions as u64,
+        });
+    }
     match config.kind {
         Family::Llama => file["model_type"] = json!("llama"),
         Family::Qwen2 => {
