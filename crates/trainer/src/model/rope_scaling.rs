@@ -52,7 +52,7 @@ impl RopeScaling {
         let kind = rope["rope_type"].as_str().or(rope["type"].as_str());
         let above_0 = |key: &str, or: Option<f64>| match rope[key].as_f64().or(or.filter(|_| rope[key].is_null())) {
             Some(number) if number.is_finite() && number > 0.0 => Ok(number),
-            _ => Err(refused(format!("{key} must be a number above 0"))),
+            _ => Err(refused(&format!("{key} must be a number above 0"))),
         };
         let positions = |or: Option<f64>| above_0("original_max_position_embeddings", or);
         Ok(Some(match kind {
@@ -61,7 +61,7 @@ impl RopeScaling {
             Some("llama3") => {
                 let (low, high) = (above_0("low_freq_factor", None)?, above_0("high_freq_factor", None)?);
                 if high <= low {
-                    return Err(refused("high_freq_factor must be above low_freq_factor".to_owned()));
+                    return Err(refused("high_freq_factor must be above low_freq_factor"));
                 }
                 Self::Llama3 {
                     factor: above_0("factor", None)?,
@@ -73,7 +73,7 @@ impl RopeScaling {
             Some("yarn") => {
                 let factor = above_0("factor", None)?;
                 if ["mscale", "mscale_all_dim"].iter().any(|key| !rope[*key].is_null()) {
-                    return Err(refused("mscale is not supported; leave it out or give attention_factor".to_owned()));
+                    return Err(refused("mscale is not supported; leave it out or give attention_factor"));
                 }
                 Self::Yarn {
                     factor,
@@ -85,7 +85,7 @@ impl RopeScaling {
             }
             other => {
                 let kind = other.unwrap_or("unnamed");
-                return Err(refused(format!(
+                return Err(refused(&format!(
                     "the kind {kind:?} is not supported; default, linear, llama3 and yarn are"
                 )));
             }
@@ -142,7 +142,7 @@ impl RopeScaling {
     }
 }
 
-fn refused(detail: String) -> TrainerError {
+fn refused(detail: &str) -> TrainerError {
     TrainerError::BadCheckpoint(format!("config.json: rope_scaling: {detail}"))
 }
 
