@@ -5,6 +5,7 @@ pub mod postgres;
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Requirement of a test that reads files of [`data`], in the words that `scripts/test` knows it by.
 pub const DATA: &str = "the data folder (PALESTRA_SHARED_DATA)";
@@ -42,8 +43,13 @@ fn data_folder() -> PathBuf {
 
 /// The root of the checkout: the nearest folder above this package that has a lock file.
 pub fn workspace() -> &'static Path {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).unwrap_or(package)
+    static WORKSPACE: LazyLock<PathBuf> = LazyLock::new(|| {
+        // That of the run comes first: clones that share a target folder share this package as it was compiled for one of them.
+        let ran = std::env::var_os("CARGO_MANIFEST_DIR");
+        let package = ran.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        package.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).unwrap_or(&package).to_owned()
+    });
+    &WORKSPACE
 }
 
 #[cfg(test)]

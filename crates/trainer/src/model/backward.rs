@@ -44,7 +44,7 @@ pub struct Scores {
     pub entropies: Option<Tensor<1>>,
 }
 
-/// What is kept of a layer: what came in, `[batch, time, width]`, and what its attention mixed, `[batch, time, heads x head_dim]`.
+/// Tensors that are kept of a layer: its input, `[batch, time, width]`, and the mix of its attention, `[batch, time, heads x head_dim]`.
 struct Kept {
     x: Tensor<3>,
     mixed: Tensor<3>,

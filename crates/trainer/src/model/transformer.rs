@@ -70,7 +70,7 @@ impl Layer {
         self.self_attn.project(self.input_layernorm.forward(x), rotary)
     }
 
-    /// What follows on the attention: `x` came in, and the values were `mixed` by it.
+    /// The rest of the layer behind its attention: `x` came in, and the values were `mixed`.
     pub(super) fn follow(&self, x: Tensor<3>, mixed: Tensor<3>) -> Tensor<3> {
         let x = x + self.self_attn.o_proj.forward_sequence(mixed);
         x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
