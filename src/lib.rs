@@ -7,5 +7,6 @@ pub mod backends;
 pub mod command;
 pub mod http;
 pub mod program;
+pub mod table;
 pub mod telemetry;
 pub mod terminal;

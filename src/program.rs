@@ -7,12 +7,24 @@ use std::env;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
 use crate::command::{
-    apps, check, doctor, environments, files, images, jobs, keys, openapi, policies, publish, run, serve, work,
+    apps, check, demo, doctor, environments, episodes, files, images, jobs, keys, openapi, policies, publish, replay,
+    run, runs, serve, sessions, shell, work,
 };
+use crate::table::facts;
 use crate::terminal::{errors, output};
-use clap::{Parser, Subcommand};
 use palestra_families::databases::WORKER_COMMAND;
+
+/// The commands in the order of the help, by what they are for.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Serve", &["demo", "serve", "worker", "keys", "images", "doctor"]),
+    ("Play and measure", &["environments", "run", "runs", "sessions", "episodes", "replay"]),
+    ("Make environments", &["publish", "check", "apps"]),
+    ("Train and evaluate", &["jobs", "files", "policies"]),
+    ("About this program", &["openapi", "completions", "man", "help"]),
+];
 
 /// Environments as a service, for training and evaluating language-model agents.
 #[derive(Parser)]
@@ -24,6 +36,8 @@ struct Program {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Shows in one minute what sessions, forks and verdicts are.
+    Demo(demo::DemoArguments),
     /// Runs the server.
     Serve(Box<serve::ServeArguments>),
     /// Plays episodes with a built-in policy and prints the score with its interval.
@@ -38,6 +52,14 @@ enum Command {
     Images(images::ImagesArguments),
     /// Lists environments, or shows one.
     Environments(environments::EnvironmentsArguments),
+    /// Lists runs with the mean of their scores, and ends them.
+    Runs(runs::RunsArguments),
+    /// Lists sessions, shows and closes them.
+    Sessions(sessions::SessionsArguments),
+    /// Lists recorded episodes, and shows one with its verdict.
+    Episodes(episodes::EpisodesArguments),
+    /// Writes a recorded episode step by step.
+    Replay(replay::ReplayArguments),
     /// Queues jobs, watches them, and fetches what they left.
     Jobs(jobs::JobsArguments),
     /// Uploads what jobs learn from, and fetches what they left.
@@ -52,6 +74,26 @@ enum Command {
     Doctor(Box<doctor::DoctorArguments>),
     /// Prints the OpenAPI document.
     Openapi(openapi::OpenapiArguments),
+    /// Writes the completions of a shell.
+    Completions(shell::CompletionsArguments),
+    /// Writes pages for `man` into a folder.
+    Man(shell::ManArguments),
+}
+
+/// The program with its commands in groups.
+fn program() -> clap::Command {
+    let mut program = Program::command();
+    program.build();
+    let groups: String =
+        GROUPS.iter().map(|(name, commands)| format!("{name}:\n{}\n", group(&program, commands))).collect();
+    program.help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}"))
+}
+
+fn group(program: &clap::Command, names: &[&str]) -> String {
+    let commands = names.iter().filter_map(|name| program.find_subcommand(name));
+    let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let lines = facts(commands.map(|command| (command.get_name(), about(command))));
+    lines.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// Runs the command that the arguments of the process name.
@@ -67,7 +109,9 @@ pub fn run() -> ExitCode {
 async fn command() -> ExitCode {
     // Only the first installation counts, and this is the first.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match perform(Program::parse().command).await {
+    let matches = program().get_matches();
+    let parsed = Program::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match perform(parsed.command).await {
         Ok(code) => code,
         Err(error) => {
             // Nothing is left to tell when standard error is closed.
@@ -94,7 +138,49 @@ async fn perform(command: Command) -> anyhow::Result<ExitCode> {
         Command::Worker(arguments) => Box::pin(work::work(&arguments)).await?,
         Command::Keys(arguments) => Box::pin(keys::keys(&arguments, output)).await?,
         Command::Doctor(arguments) => Box::pin(doctor::run(&arguments, output)).await?,
+        Command::Demo(arguments) => Box::pin(demo::demo(&arguments, output)).await?,
+        Command::Runs(arguments) => Box::pin(runs::runs(&arguments, output)).await?,
+        Command::Sessions(arguments) => Box::pin(sessions::sessions(&arguments, output)).await?,
+        Command::Episodes(arguments) => Box::pin(episodes::episodes(&arguments, output)).await?,
+        Command::Replay(arguments) => Box::pin(replay::replay(&arguments, output)).await?,
         Command::Openapi(arguments) => openapi::run(&arguments)?,
+        Command::Completions(arguments) => shell::completions(&arguments, program(), output)?,
+        Command::Man(arguments) => shell::man(&arguments, program(), output)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_lists_each_command_once() {
+        let mut program = program();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, commands)| commands.iter().copied()).collect();
+        grouped.sort_unstable();
+        let mut commands: Vec<String> =
+            program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        commands.sort_unstable();
+        assert_eq!(grouped, commands);
+        let help = program.render_help().to_string();
+        assert!(help.contains("\nPlay and measure:\n  environments  Lists environments"), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+
+    #[test]
+    fn commands_and_words_that_are_nearly_right_are_answered_with_the_right_ones() {
+        for (given, meant) in [
+            (&["palestra", "enviroments"][..], "environments"),
+            (&["palestra", "jobs", "list", "--state", "runing"], "running"),
+            (&["palestra", "episodes", "list", "--status", "score"], "scored"),
+            (&["palestra", "keys", "create", "a", "--scope", "sesions"], "sessions"),
+        ] {
+            let error = program().try_get_matches_from(given).expect_err("a typo").to_string();
+            assert!(error.contains("similar") && error.contains(&format!("'{meant}'")), "{error}");
+        }
+        let help =
+            program().try_get_matches_from(["palestra", "jobs", "list", "--help"]).expect_err("help").to_string();
+        assert!(help.contains("possible values: queued, running"), "{help}");
+    }
 }

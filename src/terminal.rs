@@ -1,11 +1,9 @@
 //! The one way to standard output and standard error. Whatever is written there, names, observations and errors of others among it, is
 //! escaped on the way: nobody but this program commands the terminal.
 
-use std::fmt;
 use std::io::{self, IsTerminal as _, Stderr, Stdout, Write};
 
-use comfy_table::presets;
-use palestra_protocol::visible::{escape, escape_line, is_command};
+use palestra_protocol::visible::{escape, is_command};
 
 /// Longest character in UTF-8, in bytes.
 const CHARACTER_BYTES_MAX: usize = 4;
@@ -102,35 +100,6 @@ impl<W: Write> Write for Plain<W> {
     }
 }
 
-/// A table for people. A cell stays in its place, whatever it holds.
-#[derive(Debug)]
-pub struct Table(comfy_table::Table);
-
-impl Table {
-    /// A table with these headings.
-    #[must_use]
-    pub fn new<T: AsRef<str>>(headings: impl IntoIterator<Item = T>) -> Self {
-        let mut table = comfy_table::Table::new();
-        table.load_style(presets::UTF8_BORDERS_ONLY).set_header(cells(headings));
-        Self(table)
-    }
-
-    /// Adds a row.
-    pub fn add_row<T: AsRef<str>>(&mut self, row: impl IntoIterator<Item = T>) {
-        self.0.add_row(cells(row));
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-fn cells<T: AsRef<str>>(row: impl IntoIterator<Item = T>) -> Vec<String> {
-    row.into_iter().map(|cell| escape_line(cell.as_ref()).into_owned()).collect()
-}
-
 /// Text of somebody else in one line, without what would command a terminal.
 #[must_use]
 pub fn visible(text: &str) -> String {
@@ -170,14 +139,5 @@ mod tests {
         assert_eq!(written(&[b"a\xffb\xc3(\xf0\x9f(c"], false), "a\u{fffd}b\u{fffd}(\u{fffd}(c");
         // A lone byte is no control of eight bits.
         assert_eq!(written(&[b"\x9b2J"], false), "\u{fffd}2J");
-    }
-
-    #[test]
-    fn a_cell_stays_in_its_place() {
-        let mut table = Table::new(["name", "scopes"]);
-        table.add_row(["a\n│ key_1 │ admin", "b\u{1b}[1A"]);
-        let text = table.to_string();
-        assert_eq!(text.lines().count(), 5, "{text}");
-        assert!(text.contains("a\\u000a") && text.contains("\\u001b[1A"), "{text}");
     }
 }

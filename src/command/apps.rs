@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::explore::{ExploreArguments, explore};
 use super::failure::Failure;
-use crate::terminal::Table;
+use crate::table::Table;
 
 /// The action.
 #[derive(Debug, Args)]

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::failure::Failure;
 use crate::backends::{self, Candidate};
 use crate::config::{Config, ConfigArguments, SandboxChoice};
-use crate::terminal::Table;
+use crate::table::Table;
 use palestra_families::databases::Databases;
 use palestra_store::{self as store, Target};
 
@@ -268,7 +268,7 @@ async fn answer_of(command: &[&str]) -> Result<String, String> {
 }
 
 fn table(findings: &[Finding]) -> Table {
-    let mut table = Table::new(["check", "state", "what was found, or what to do"]);
+    let mut table = Table::new(["check", "state", "what was found, or what to do"]).wrapping(2);
     for finding in findings {
         table.add_row([finding.what, finding.state.as_str(), &finding.detail]);
     }

@@ -9,11 +9,13 @@ use palestra_protocol::file::{File, FilePurpose};
 use palestra_protocol::id::FileId;
 use palestra_protocol::time::Timestamp;
 
+use super::choice::choice;
 use super::download::{keep, place};
 use super::failure::Failure;
 use super::jobs::write_json;
 use super::target::{Keep, Target, TargetArguments};
-use crate::terminal::{Table, visible};
+use crate::table::Table;
+use crate::terminal::visible;
 
 /// Most rows of a list.
 const ROWS_MAX: u32 = 10_000;
@@ -37,14 +39,14 @@ pub enum FilesAction {
     Upload {
         /// The file; for jobs JSON Lines.
         path: PathBuf,
-        /// Its purpose: fine-tune, or user_data for a file that is only kept.
-        #[arg(long, default_value = "fine-tune", value_parser = parse_uploaded)]
+        /// Its purpose; user_data is for a file that is only kept.
+        #[arg(long, default_value = "fine-tune", value_parser = choice(FilePurpose::UPLOADED.map(|purpose| (purpose.as_str(), purpose))))]
         purpose: FilePurpose,
     },
     /// Lists files, newest first.
     List {
-        /// Files for this alone: fine-tune, fine-tune-results or user_data.
-        #[arg(long, value_parser = parse_purpose)]
+        /// Files for this alone.
+        #[arg(long, value_parser = choice(FilePurpose::ALL.map(|purpose| (purpose.as_str(), purpose))))]
         purpose: Option<FilePurpose>,
         /// Most rows.
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
@@ -68,20 +70,6 @@ pub enum FilesAction {
         #[arg(long, default_value = ".", value_name = "FOLDER")]
         out: PathBuf,
     },
-}
-
-fn parse(text: &str, known: &[FilePurpose]) -> Result<FilePurpose, String> {
-    let names: Vec<&str> = known.iter().map(|purpose| purpose.as_str()).collect();
-    let found = known.iter().copied().find(|purpose| purpose.as_str() == text);
-    found.ok_or_else(|| format!("unknown purpose: choose one of {}", names.join(", ")))
-}
-
-fn parse_uploaded(text: &str) -> Result<FilePurpose, String> {
-    parse(text, &FilePurpose::UPLOADED)
-}
-
-fn parse_purpose(text: &str) -> Result<FilePurpose, String> {
-    parse(text, &FilePurpose::ALL)
 }
 
 /// Does one thing with files.
@@ -158,15 +146,4 @@ fn describe(file: &File) -> String {
         ("created", created(file)),
     ];
     lines.into_iter().map(|(name, value)| format!("{name:<8} {value}\n")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_are_listed_and_not_uploaded() {
-        assert_eq!(parse_purpose("fine-tune-results"), Ok(FilePurpose::FineTuneResults));
-        assert!(parse_uploaded("fine-tune-results").unwrap_err().contains("fine-tune, user_data"));
-    }
 }

@@ -11,7 +11,7 @@ use palestra_sandbox::image::{BuildError, Definition, Image, Images, build};
 use super::failure::Failure;
 use crate::backends;
 use crate::config::{Config, ConfigArguments};
-use crate::terminal::Table;
+use crate::table::Table;
 
 /// Lines of a build that wait to be shown; then the build waits.
 const LINES_WAITING_MAX: usize = 64;

@@ -12,11 +12,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::choice::choice;
 use super::download::{keep, place};
 use super::failure::Failure;
 use super::target::{Keep, Target, TargetArguments};
 use super::watch::{Shown, metrics, watch};
-use crate::terminal::{Table, errors, visible};
+use crate::table::Table;
+use crate::terminal::{errors, visible};
 
 /// Largest description of a job that is read, in bytes; servers read no larger one.
 const FILE_BYTES_MAX: u64 = 20 << 20;
@@ -45,7 +47,7 @@ pub enum JobsAction {
         /// A file with the job as JSON, or - for standard input.
         file: PathBuf,
         /// The file holds the spec alone, of a job of this kind.
-        #[arg(long, value_parser = parse_kind)]
+        #[arg(long, value_parser = choice(JobKind::ALL.map(|kind| (kind.as_str(), kind))))]
         kind: Option<JobKind>,
         /// Higher goes first; -100 to 100 [default: what the file says, or 0].
         #[arg(long, allow_hyphen_values = true)]
@@ -56,11 +58,11 @@ pub enum JobsAction {
     },
     /// Lists jobs, newest first.
     List {
-        /// Jobs in this state alone: queued, running, succeeded, failed or cancelled.
-        #[arg(long, value_parser = parse_state)]
+        /// Jobs in this state alone.
+        #[arg(long, value_parser = choice(JobState::ALL.map(|state| (state.as_str(), state))))]
         state: Option<JobState>,
         /// Jobs of this kind alone.
-        #[arg(long, value_parser = parse_kind)]
+        #[arg(long, value_parser = choice(JobKind::ALL.map(|kind| (kind.as_str(), kind))))]
         kind: Option<JobKind>,
         /// Those alone that failed after their last attempt.
         #[arg(long)]
@@ -104,18 +106,6 @@ pub enum JobsAction {
         #[arg(long, default_value = ".", value_name = "FOLDER")]
         out: PathBuf,
     },
-}
-
-fn parse_kind(text: &str) -> Result<JobKind, String> {
-    let names: Vec<&str> = JobKind::ALL.iter().map(|kind| kind.as_str()).collect();
-    let found = JobKind::ALL.into_iter().find(|kind| kind.as_str() == text);
-    found.ok_or_else(|| format!("unknown kind: choose one of {}", names.join(", ")))
-}
-
-fn parse_state(text: &str) -> Result<JobState, String> {
-    let names: Vec<&str> = JobState::ALL.iter().map(|state| state.as_str()).collect();
-    let found = JobState::ALL.into_iter().find(|state| state.as_str() == text);
-    found.ok_or_else(|| format!("unknown state: choose one of {}", names.join(", ")))
 }
 
 /// The end of a command on jobs.
@@ -350,14 +340,6 @@ mod tests {
         assert!(parse_job(br#"{"kind":"cook","spec":{}}"#, None, None).unwrap_err().contains("kind"));
         assert!(parse_job(b"{", None, None).is_err());
         assert!(parse_job(br#"{"environment":"a/b"} {}"#, Some(JobKind::Check), None).is_err());
-    }
-
-    #[test]
-    fn names_of_kinds_and_states_are_read_or_explained() {
-        assert_eq!(parse_kind("train"), Ok(JobKind::Train));
-        assert!(parse_kind("cook").unwrap_err().contains("rescore"));
-        assert_eq!(parse_state("failed"), Ok(JobState::Failed));
-        assert!(parse_state("tired").unwrap_err().contains("cancelled"));
     }
 
     #[test]

@@ -6,16 +6,21 @@ use clap::{Args, Subcommand};
 use palestra_protocol::id::KeyId;
 use palestra_protocol::key::{CreateKey, Key, Scope};
 use palestra_protocol::time::Timestamp;
+use serde::Serialize;
 
+use super::choice::choice;
 use super::failure::Failure;
 use super::target::{Keep, Target, TargetArguments};
-use crate::terminal::Table;
+use crate::table::Table;
 
 /// Manages keys.
 #[derive(Debug, Args)]
 pub struct KeysArguments {
     #[command(subcommand)]
     pub action: KeysAction,
+    /// Writes JSON instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
     #[command(flatten)]
     pub target: TargetArguments,
 }
@@ -27,8 +32,8 @@ pub enum KeysAction {
     Create {
         /// A name for people.
         name: String,
-        /// Its scope: sessions, state:read, verify:probe, environments:write, admin. May be repeated.
-        #[arg(long = "scope", default_value = "sessions", value_parser = parse_scope)]
+        /// Its scope; may be repeated.
+        #[arg(long = "scope", default_value = "sessions", value_parser = choice(Scope::ALL.map(|scope| (scope.as_str(), scope))))]
         scopes: Vec<Scope>,
         /// When it stops working, as 2027-01-31T00:00:00Z; never where left out.
         #[arg(long, value_parser = parse_time)]
@@ -43,14 +48,6 @@ pub enum KeysAction {
     },
 }
 
-fn parse_scope(text: &str) -> Result<Scope, String> {
-    let names: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
-    Scope::ALL
-        .into_iter()
-        .find(|scope| scope.as_str() == text)
-        .ok_or_else(|| format!("unknown scope: choose one of {}", names.join(", ")))
-}
-
 fn parse_time(text: &str) -> Result<Timestamp, String> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|error| error.to_string())
 }
@@ -61,20 +58,23 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 /// When the server refuses or cannot be reached.
 pub async fn keys(arguments: &KeysArguments, output: &mut impl Write) -> Result<(), Failure> {
     let target = arguments.target.open(Keep::DefaultFolder).await?;
-    let text = act(&target, &arguments.action).await;
+    let text = act(&target, arguments).await;
     target.close().await;
     // In one piece, so that a reader who wants the first line alone leaves none unwritten.
     Ok(output.write_all(format!("{}\n", text?).as_bytes())?)
 }
 
-async fn act(target: &Target, action: &KeysAction) -> Result<String, Failure> {
-    match action {
+async fn act(target: &Target, arguments: &KeysArguments) -> Result<String, Failure> {
+    match &arguments.action {
         KeysAction::Create { name, scopes, expires_at } => {
             let request = CreateKey { name: name.clone(), scopes: scopes.clone(), expires_at: *expires_at };
             let made = target.client.create_key(&request).await?;
-            Ok(format!("{}\n{}", made.key.id, made.secret))
+            if arguments.json { json(&made) } else { Ok(format!("{}\n{}", made.key.id, made.secret)) }
         }
-        KeysAction::List => Ok(table(&target.client.keys().await?).to_string()),
+        KeysAction::List => {
+            let keys = target.client.keys().await?;
+            if arguments.json { json(&keys) } else { Ok(table(&keys).to_string()) }
+        }
         KeysAction::Revoke { id } => {
             target.client.revoke_key(*id).await?;
             Ok(format!("{id} is revoked"))
@@ -82,18 +82,22 @@ async fn act(target: &Target, action: &KeysAction) -> Result<String, Failure> {
     }
 }
 
+fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))
+}
+
 fn table(keys: &[Key]) -> Table {
     let time = |at: &Option<Timestamp>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
-    let mut table = Table::new(["id", "name", "scopes", "created", "expires", "revoked"]);
+    let mut table = Table::new(["id", "name", "scopes", "revoked", "expires", "created"]);
     for key in keys {
         let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
         table.add_row([
             key.id.to_string(),
             key.name.clone(),
             scopes.join(" "),
-            key.created_at.to_string(),
-            time(&key.expires_at),
             time(&key.revoked_at),
+            time(&key.expires_at),
+            key.created_at.to_string(),
         ]);
     }
     table
@@ -104,9 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_and_times_are_read_or_explained() {
-        assert_eq!(parse_scope("state:read"), Ok(Scope::StateRead));
-        assert!(parse_scope("root").unwrap_err().contains("environments:write"));
+    fn times_are_read_or_explained() {
         assert_eq!(parse_time("1970-01-01T00:00:01Z"), Ok(Timestamp::from_milliseconds(1_000)));
         assert!(parse_time("tomorrow").is_err());
     }

@@ -2,9 +2,12 @@
 
 pub mod apps;
 pub mod check;
+mod choice;
+pub mod demo;
 pub mod doctor;
 mod download;
 pub mod environments;
+pub mod episodes;
 pub mod explore;
 pub mod failure;
 pub mod files;
@@ -17,8 +20,12 @@ pub mod openapi;
 pub mod policies;
 mod progress;
 pub mod publish;
+pub mod replay;
 pub mod run;
+pub mod runs;
 pub mod serve;
+pub mod sessions;
+pub mod shell;
 mod signal;
 mod tally;
 pub mod target;

@@ -12,7 +12,8 @@ use super::download::{keep, place};
 use super::failure::Failure;
 use super::jobs::write_json;
 use super::target::{Keep, Target, TargetArguments};
-use crate::terminal::{Table, visible};
+use crate::table::Table;
+use crate::terminal::visible;
 
 /// Most rows of a list.
 const ROWS_MAX: u32 = 1_000;

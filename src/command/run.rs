@@ -13,10 +13,11 @@ use palestra_protocol::id::RunId;
 use palestra_protocol::session::TaskChoice;
 use palestra_protocol::spec::play::{PolicyFrom, Sampling};
 
+use super::choice::share;
 use super::failure::Failure;
 use super::progress::Progress;
 use super::signal::asked_to_stop;
-use super::tally::{Tally, table};
+use super::tally::{Line, Tally};
 use super::target::{Keep, TargetArguments};
 use palestra_worker::play::PlayError;
 use palestra_worker::play::endpoint::Hosts;
@@ -64,7 +65,7 @@ pub struct RunArguments {
     #[arg(long)]
     pub split: Option<String>,
     /// Difficulties from 0 to 1, taken in turn; for environments whose tasks have one [default: as the tasks come].
-    #[arg(long, value_delimiter = ',', value_parser = difficulty)]
+    #[arg(long, value_delimiter = ',', value_parser = share)]
     pub difficulty: Vec<f64>,
     /// Chooses tasks and randomness: the same seed plays the same episodes.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..1 << 53))]
@@ -87,22 +88,53 @@ pub async fn run(arguments: &RunArguments, output: &mut impl Write) -> Result<()
     let target = arguments.target.open(Keep::Nothing).await?;
     let played = Box::pin(play_owned(arguments, &target.client)).await;
     target.close().await;
-    let (environment, tally, seconds) = played?;
-    let line = tally.line(&environment, &arguments.policy, arguments.episodes, seconds);
+    let (run, environment, tally, seconds) = played?;
+    let line = tally.line(run, &environment, &arguments.policy, arguments.episodes, seconds);
     if arguments.json {
         let text = serde_json::to_string(&line).map_err(|error| Failure::Other(error.to_string()))?;
         writeln!(output, "{text}")?;
     } else {
-        writeln!(output, "{}", table(&line, &tally))?;
+        output.write_all(line.describe(arguments.target.is_kept()).as_bytes())?;
     }
-    if tally.scored == 0 {
-        return Err(Failure::Other(format!("no episode was scored, see why and run it again: {:?}", tally.unscored)));
+    match line.first_cause() {
+        Some(cause) if line.scored == 0 => {
+            Err(Failure::Other(format!("no episode was scored, remove the cause and run it again: {cause}")))
+        }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Plays the first tasks of an environment, and shows nothing.
+///
+/// # Errors
+/// When the policy cannot play the environment, or the server refuses.
+pub(super) async fn measure(
+    client: &Client,
+    environment: &str,
+    policy: PolicyFrom,
+    episodes: u64,
+) -> Result<Line, Failure> {
+    let arguments = RunArguments {
+        environment: environment.to_owned(),
+        policy,
+        temperature: 0.0,
+        max_tokens: Sampling::default().max_tokens,
+        policy_key: None,
+        episodes,
+        concurrency: 16,
+        split: None,
+        difficulty: Vec::new(),
+        seed: 0,
+        max_steps: None,
+        json: true,
+        target: TargetArguments::default(),
+    };
+    let (run, environment, tally, seconds) = Box::pin(play_owned(&arguments, client)).await?;
+    Ok(tally.line(run, &environment, &arguments.policy, episodes, seconds))
 }
 
 /// Plays under a run that is renewed meanwhile, and ends it however the playing ends.
-async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(String, Tally, f64), Failure> {
+async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(RunId, String, Tally, f64), Failure> {
     let environment = client.environment(&arguments.environment).await?;
     let run = ownership::begin(client, None, LEASE_MS).await?;
     let progress = Arc::new(Progress::begin(arguments.episodes, arguments.json));
@@ -122,7 +154,7 @@ async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(String
     }
     // Where this fails, the sessions end when the lease does.
     let _ = client.delete_run(run).await;
-    played.map(|(name, tally)| (name, tally, progress.seconds()))
+    played.map(|(name, tally)| (run, name, tally, progress.seconds()))
 }
 
 fn policy_context(arguments: &RunArguments, client: &Client, run: RunId) -> PolicyContext {
@@ -203,11 +235,6 @@ fn failure(error: PlayError) -> Failure {
         PlayError::Client(error) => error.into(),
         other => Failure::Other(other.to_string()),
     }
-}
-
-fn difficulty(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "the value must be a number".to_owned())?;
-    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err("a difficulty must be a number from 0 to 1".to_owned()) }
 }
 
 fn temperature(text: &str) -> Result<f64, String> {

@@ -2,22 +2,32 @@
 
 use std::collections::BTreeMap;
 
+use palestra_protocol::id::RunId;
 use palestra_protocol::spec::play::PolicyFrom;
 use palestra_protocol::verdict::{Status, Verdict};
 use serde::Serialize;
 
-use crate::terminal::Table;
+use crate::table::facts;
+use crate::terminal::visible;
 use palestra_worker::play::PlayError;
 use palestra_worker::stats::wilson;
 
 /// Results of all episodes.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Tally {
-    pub(super) scored: u64,
+    scored: u64,
     strict: u64,
     score_sum: f64,
     /// Episodes without a score, by reason: no samples, and never zeros.
-    pub(super) unscored: BTreeMap<String, u64>,
+    unscored: BTreeMap<String, Unscored>,
+}
+
+/// Episodes that have no score for the same reason.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+struct Unscored {
+    count: u64,
+    /// The cause that was met first, in words.
+    first: String,
 }
 
 impl Tally {
@@ -29,9 +39,14 @@ impl Tally {
                 self.score_sum += score;
                 self.strict += u64::from(strict.unwrap_or(0));
             }
-            Ok(verdict) => *self.unscored.entry(verdict.status.as_str().to_owned()).or_default() += 1,
-            Err(error) => *self.unscored.entry(error.reason().to_owned()).or_default() += 1,
+            Ok(verdict) => self.add_unscored(verdict.status.as_str(), || verdict.detail.clone().unwrap_or_default()),
+            Err(error) => self.add_unscored(error.reason(), || error.to_string()),
         }
+    }
+
+    fn add_unscored(&mut self, reason: &str, cause: impl FnOnce() -> String) {
+        let unscored = self.unscored.entry(reason.to_owned()).or_insert_with(|| Unscored { count: 0, first: cause() });
+        unscored.count += 1;
     }
 
     #[expect(clippy::cast_precision_loss, reason = "at most ten million episodes")]
@@ -41,8 +56,9 @@ impl Tally {
 
     /// The line of a run that asked for `episodes` and took `seconds`.
     #[expect(clippy::cast_precision_loss, reason = "at most ten million episodes")]
-    pub(super) fn line(&self, environment: &str, policy: &PolicyFrom, episodes: u64, seconds: f64) -> Line {
+    pub(super) fn line(&self, run: RunId, environment: &str, policy: &PolicyFrom, episodes: u64, seconds: f64) -> Line {
         Line {
+            run,
             environment: environment.to_owned(),
             policy: policy.to_string(),
             episodes,
@@ -50,6 +66,7 @@ impl Tally {
             mean: self.share(self.score_sum),
             strict: self.share(self.strict as f64),
             interval: wilson::interval_95(self.strict, self.scored),
+            not_scored: self.unscored.clone(),
             seconds: (seconds * 1e3).round() / 1e3,
         }
     }
@@ -58,47 +75,51 @@ impl Tally {
 /// The line that ends a run with `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Line {
+    run: RunId,
     environment: String,
     policy: String,
     episodes: u64,
-    scored: u64,
+    pub(super) scored: u64,
     /// Of the scores; null without any.
     mean: Option<f64>,
     /// Share of scored episodes that passed every check.
     strict: Option<f64>,
     /// 95% Wilson interval of `strict`.
     interval: Option<[f64; 2]>,
+    /// By reason.
+    not_scored: BTreeMap<String, Unscored>,
     seconds: f64,
 }
 
-/// The same for people, with what was not scored and why.
-pub(super) fn table(line: &Line, tally: &Tally) -> Table {
-    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"));
-    let unscored: Vec<String> = tally.unscored.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
-    let interval = line.interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("{low:.4} to {high:.4}"));
-    let mut table = Table::new([
-        "environment",
-        "policy",
-        "episodes",
-        "scored",
-        "not scored",
-        "mean",
-        "strict",
-        "95% of strict",
-        "seconds",
-    ]);
-    table.add_row([
-        line.environment.clone(),
-        line.policy.clone(),
-        line.episodes.to_string(),
-        line.scored.to_string(),
-        if unscored.is_empty() { "0".to_owned() } else { unscored.join(", ") },
-        number(line.mean),
-        number(line.strict),
-        interval,
-        line.seconds.to_string(),
-    ]);
-    table
+impl Line {
+    /// The same for people: a line per fact. The run is named where its episodes are kept.
+    pub(super) fn describe(&self, kept: bool) -> String {
+        let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"));
+        let interval = self.interval.map(|[low, high]| format!(" (95% interval {low:.4} to {high:.4})"));
+        let mut lines = vec![("environment", self.environment.clone()), ("policy", self.policy.clone())];
+        lines.extend(kept.then(|| ("run", self.run.to_string())));
+        lines.push(("episodes", format!("{}, of which {} were scored", self.episodes, self.scored)));
+        for (reason, unscored) in &self.not_scored {
+            lines.push(("not scored", format!("{} {reason}, first: {}", unscored.count, visible(&unscored.first))));
+        }
+        lines.push(("mean score", number(self.mean)));
+        lines.push(("strict", number(self.strict) + &interval.unwrap_or_default()));
+        lines.push(("seconds", self.seconds.to_string()));
+        facts(lines)
+    }
+
+    /// The policy with the mean of its scores, in one line.
+    pub(super) fn short(&self) -> String {
+        let mean = self.mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
+        format!("{:<16} mean score {mean} of {} episodes in {} s", self.policy, self.scored, self.seconds)
+    }
+
+    /// The first cause of the most frequent reason that an episode was not scored.
+    pub(super) fn first_cause(&self) -> Option<String> {
+        let (reason, unscored) = self.not_scored.iter().max_by_key(|(_, unscored)| unscored.count)?;
+        let first = visible(&unscored.first);
+        Some(if first.starts_with(reason) { first } else { format!("{reason}: {first}") })
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +128,8 @@ mod tests {
     use palestra_client::ClientError;
     use palestra_protocol::problem::{Code, Problem};
     use serde_json::json;
+
+    const RUN: &str = "run_0197a3c2f2a87c53b0a1d5e6f7089abc";
 
     fn verdict(status: &str, score: Option<f64>) -> Verdict {
         let strict = score.map(|score| u8::from(score >= 1.0));
@@ -126,18 +149,28 @@ mod tests {
         tally.add(&Ok(verdict("scored", Some(0.5))));
         tally.add(&Ok(verdict("infra_error", None)));
         tally.add(&Err(ClientError::from(Problem::new(Code::Capacity, "full")).into()));
-        let line = tally.line("puzzle/countdown@1", &PolicyFrom::Null, 4, 1.0);
+        let line = tally.line(RUN.parse().unwrap(), "puzzle/countdown@1", &PolicyFrom::Null, 4, 1.0);
         assert_eq!((line.episodes, line.scored), (4, 2));
         assert_eq!((line.mean, line.strict), (Some(0.75), Some(0.5)));
-        assert_eq!(tally.unscored, BTreeMap::from([("capacity".to_owned(), 1), ("infra_error".to_owned(), 1)]));
+        let text = line.describe(true);
+        for told in ["episodes     4, of which 2 were scored", "1 capacity, first: capacity", "1 infra_error", RUN] {
+            assert!(text.contains(told), "{told}: {text}");
+        }
+        assert!(!line.describe(false).contains(RUN));
+        tally.add(&Err(ClientError::from(Problem::new(Code::Invalid, "tasks have no\u{1b} difficulty")).into()));
+        tally.add(&Err(ClientError::from(Problem::new(Code::Invalid, "something later")).into()));
+        let cause = tally.line(RUN.parse().unwrap(), "a/b@1", &PolicyFrom::Null, 6, 1.0).first_cause().unwrap();
+        assert!(cause.starts_with("invalid (422): ") && cause.ends_with("tasks have no  difficulty"), "{cause}");
     }
 
     #[test]
     fn the_line_without_any_score_has_no_numbers() {
-        let line = Tally::default().line("puzzle/countdown@1", &PolicyFrom::Null, 1, 0.5);
+        let line = Tally::default().line(RUN.parse().unwrap(), "puzzle/countdown@1", &PolicyFrom::Null, 1, 0.5);
         assert_eq!(
             serde_json::to_string(&line).unwrap(),
-            r#"{"environment":"puzzle/countdown@1","policy":"builtin:null","episodes":1,"scored":0,"mean":null,"strict":null,"interval":null,"seconds":0.5}"#
+            format!(
+                r#"{{"run":"{RUN}","environment":"puzzle/countdown@1","policy":"builtin:null","episodes":1,"scored":0,"mean":null,"strict":null,"interval":null,"not_scored":{{}},"seconds":0.5}}"#
+            )
         );
     }
 }

@@ -36,6 +36,8 @@ pub struct TargetArguments {
 pub struct Target {
     /// The client of it.
     pub client: Client,
+    /// Its address.
+    pub url: String,
     inside: Option<Inside>,
 }
 
@@ -57,13 +59,19 @@ pub enum Keep {
 }
 
 impl TargetArguments {
+    /// True if sessions and episodes are still there when the command has ended, whatever the command needs.
+    #[must_use]
+    pub const fn is_kept(&self) -> bool {
+        self.url.is_some() || self.data.is_some()
+    }
+
     /// Connects to the named server, or starts one inside this process.
     ///
     /// # Errors
     /// When the address cannot be used, or the engine cannot start; another server that holds the data folder is such a case.
     pub async fn open(&self, keep: Keep) -> Result<Target, Failure> {
         match &self.url {
-            Some(url) => Ok(Target { client: Client::new(url, self.key.as_deref())?, inside: None }),
+            Some(url) => Ok(Target { client: Client::new(url, self.key.as_deref())?, url: url.clone(), inside: None }),
             None => start(self.data.clone(), self.images.clone(), keep).await,
         }
     }
@@ -89,7 +97,7 @@ async fn start(data: Option<PathBuf>, images: Option<PathBuf>, keep: Keep) -> Re
         .map_err(|error| Failure::Other(format!("{error}; name a running server with --url")))?;
     let tracker = TaskTracker::new();
     tracker.spawn(serve(app.clone(), listener));
-    Ok(Target { client: Client::new(&url, Some(&key))?, inside: Some(Inside { app, tracker, folder }) })
+    Ok(Target { client: Client::new(&url, Some(&key))?, url, inside: Some(Inside { app, tracker, folder }) })
 }
 
 impl Target {

@@ -1,6 +1,7 @@
 //! The form of the API document: each schema is written once and named, so that generators of clients make one type of it.
 
 use std::collections::HashMap;
+use std::mem;
 
 use serde_json::{Map, Value, json};
 
@@ -10,23 +11,37 @@ const TAGS: &[&str] = &["type", "kind", "is"];
 
 /// The document in its final form:
 /// - bytes are `{"type": "string", "format": "binary"}`;
+/// - an object of any members says so: without it, generators take it for one that must be empty;
 /// - a schema that has a name is referred to, not repeated;
 /// - an object joined with variants (`allOf` of an object and a `oneOf`) is written as variants of whole objects;
-/// - each object that is a variant, or part of one, has a title;
+/// - each object that is a variant is a schema with a name;
 /// - members are in alphabetical order.
 pub(super) fn shape(mut api: Value) -> Value {
     binary_bodies(&mut api);
+    open_objects(&mut api);
     refer(&mut api);
     join(&mut api);
-    if let Some(schemas) = api.pointer_mut("/components/schemas").and_then(Value::as_object_mut) {
-        schemas.iter_mut().for_each(|(name, schema)| entitle(schema, &camel(name), false));
+    name_all_variants(&mut api);
+    sorted(api)
+}
+
+fn name_all_variants(api: &mut Value) {
+    let mut schemas = match api.pointer_mut("/components/schemas").map(Value::take) {
+        Some(Value::Object(schemas)) => schemas,
+        _ => return,
+    };
+    let names: Vec<String> = schemas.keys().cloned().collect();
+    for name in names {
+        let mut schema = schemas[&name].take();
+        name_variants(&mut schema, &camel(&name), &mut schemas);
+        schemas[&name] = schema;
     }
     let operations = api["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
     for operation in operations.filter_map(Value::as_object_mut).flat_map(|item| item.values_mut()) {
         let name = operation["operationId"].as_str().map(camel).unwrap_or_default();
-        entitle(operation, &name, false);
+        name_variants(operation, &name, &mut schemas);
     }
-    sorted(api)
+    api["components"]["schemas"] = Value::Object(schemas);
 }
 
 /// Calls `visit` for every value below this one, the outermost first.
@@ -41,8 +56,21 @@ fn walk(value: &mut Value, visit: &mut impl FnMut(&mut Value)) {
 
 fn binary_bodies(api: &mut Value) {
     walk(api, &mut |value| {
-        if let Some(schema) = value.pointer_mut("/application~1octet-stream/schema") {
-            *schema = json!({"type": "string", "format": "binary"});
+        let media = value.get_mut("content").and_then(Value::as_object_mut);
+        for media in media.into_iter().flat_map(|media| media.values_mut()) {
+            if media.pointer("/schema/items/minimum").is_some() && media["schema"]["items"]["format"] == "int32" {
+                media["schema"] = json!({"type": "string", "format": "binary"});
+            }
+        }
+    });
+}
+
+fn open_objects(api: &mut Value) {
+    walk(api, &mut |value| {
+        let any_members = ["properties", "additionalProperties"].iter().all(|key| value.get(key).is_none());
+        let object = value.get("type").is_some_and(|kind| kind == "object" || kind == &json!(["object", "null"]));
+        if object && any_members {
+            value["additionalProperties"] = true.into();
         }
     });
 }
@@ -114,28 +142,27 @@ fn extend(whole: &mut Value, object: &Value) {
     }
 }
 
-/// Gives titles to the variants below a schema, and to objects inside variants. The name is that of the schema.
-fn entitle(schema: &mut Value, name: &str, inside_variant: bool) {
-    let Some(members) = schema.as_object_mut() else { return };
-    if inside_variant && members.get("type").is_some_and(|kind| kind == "object") {
-        members.entry("title").or_insert_with(|| name.into());
-    }
-    for (key, member) in members {
+/// Moves the objects that are variants below a schema to `named`, and refers to them. The name is that of the schema.
+fn name_variants(schema: &mut Value, name: &str, named: &mut Map<String, Value>) {
+    for (key, member) in schema.as_object_mut().into_iter().flatten() {
         match (key.as_str(), member) {
             ("oneOf" | "anyOf", Value::Array(variants)) => {
-                for variant in variants.iter_mut().filter(|variant| variant.get("$ref").is_none()) {
+                for variant in variants {
                     let own = format!("{name}{}", camel(&variant_name(variant)));
-                    entitle(variant, &own, true);
+                    name_variants(variant, &own, named);
+                    if variant.get("properties").is_some() && !named.contains_key(&own) {
+                        let reference = json!({"$ref": format!("{SCHEMAS}{own}")});
+                        named.insert(own, mem::replace(variant, reference));
+                    }
                 }
             }
             ("properties", Value::Object(properties)) => {
                 for (property, schema) in properties {
-                    entitle(schema, &format!("{name}{}", camel(property)), inside_variant);
+                    name_variants(schema, &format!("{name}{}", camel(property)), named);
                 }
             }
-            ("items", items) => entitle(items, &format!("{name}Item"), inside_variant),
-            (_, member) if !inside_variant => entitle(member, name, false),
-            _ => {}
+            ("items", items) => name_variants(items, &format!("{name}Item"), named),
+            (_, member) => name_variants(member, name, named),
         }
     }
 }
@@ -173,21 +200,30 @@ mod tests {
     fn copies_become_references_and_joined_variants_whole_objects() {
         let kind =
             json!({"oneOf": [{"type": "object", "required": ["type"], "properties": {"type": {"enum": ["began"]}}}]});
-        let row = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+        let row = json!({"type": "object", "properties": {"a": {"type": "object"}}});
         let event = json!({"allOf": [{"$ref": "#/components/schemas/Kind"},
             {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}], "description": "An event."});
         let page = json!({"type": "object", "properties": {"data": {"type": "array", "items": row}}});
-        let bytes = json!({"application/octet-stream": {"schema": {"type": "array", "items": {"type": "integer"}}}});
+        let byte = json!({"type": "integer", "format": "int32", "minimum": 0});
+        let bytes = json!({"application/octet-stream": {"schema": {"type": "array", "items": byte}}});
         let api =
             shape(json!({"components": {"schemas": {"Kind": kind, "Row": row, "Event": event, "Page_Row": page}},
             "paths": {"/a": {"get": {"operationId": "get_it", "content": bytes}}}}));
         let schemas = &api["components"]["schemas"];
         assert_eq!(schemas["Page_Row"]["properties"]["data"]["items"], json!({"$ref": "#/components/schemas/Row"}));
-        assert_eq!(schemas["Row"]["properties"]["a"]["type"], "integer", "a schema does not refer to itself");
+        assert_eq!(
+            schemas["Row"]["properties"]["a"],
+            json!({"type": "object", "additionalProperties": true}),
+            "a schema does not refer to itself"
+        );
         assert_eq!(
             schemas["Event"],
-            json!({"description": "An event.", "oneOf": [{"type": "object", "title": "EventBegan", "required": ["type", "id"],
-                "properties": {"type": {"enum": ["began"]}, "id": {"type": "string"}}}]})
+            json!({"description": "An event.", "oneOf": [{"$ref": "#/components/schemas/EventBegan"}]})
+        );
+        assert_eq!(
+            schemas["EventBegan"],
+            json!({"type": "object", "required": ["type", "id"],
+                "properties": {"type": {"enum": ["began"]}, "id": {"type": "string"}}})
         );
         assert_eq!(
             api.pointer("/paths/~1a/get/content/application~1octet-stream/schema/format"),

@@ -41,11 +41,26 @@ pub(super) struct ListQuery {
     /// Episodes whose first verdict has this status alone.
     #[param(inline)]
     status: Option<Status>,
+    /// Episodes with at least this score alone.
+    #[param(minimum = 0, maximum = 1)]
+    score_min: Option<f64>,
+    /// Episodes with at most this score alone.
+    #[param(minimum = 0, maximum = 1)]
+    score_max: Option<f64>,
     /// Most rows.
     #[param(minimum = 1, maximum = 1_000)]
     limit: Option<u32>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
+}
+
+fn check_score(name: &str, score: Option<f64>) -> Result<(), Failure> {
+    match score {
+        Some(score) if !(0.0..=1.0).contains(&score) => {
+            Err(Failure::new(Code::Malformed, format!("{name} must be a number from 0 to 1")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// List episodes, newest first.
@@ -57,8 +72,10 @@ pub(super) async fn list_episodes(
     Query(query): Query<ListQuery>,
 ) -> Result<Body<Page<Episode>>, Failure> {
     let asked = page::request::<EpisodeId>(query.limit, query.cursor)?;
-    let ListQuery { session, run, group, environment, task, state, status, .. } = query;
-    let filter = EpisodeFilter { session, run, group, environment, task, state, status };
+    check_score("score_min", query.score_min)?;
+    check_score("score_max", query.score_max)?;
+    let ListQuery { session, run, group, environment, task, state, status, score_min, score_max, .. } = query;
+    let filter = EpisodeFilter { session, run, group, environment, task, state, status, score_min, score_max };
     let rows = app.sessions().episodes(&principal.tenant, &filter, &asked).await?;
     Ok(Body(page::page(rows, &asked, |episode| episode.id)))
 }

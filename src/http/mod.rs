@@ -17,6 +17,7 @@ mod extract;
 mod fields;
 mod files;
 mod gate;
+mod guide;
 mod health;
 mod inside;
 mod jobs;
@@ -154,7 +155,7 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(episodes::get_step))
             .routes(routes!(episodes::get_trajectory))
             .routes(routes!(episodes::list_verdicts))
-            .routes(routes!(runs::create_run))
+            .routes(routes!(runs::create_run, runs::list_runs))
             .routes(routes!(runs::get_run, runs::delete_run))
             .routes(routes!(runs::renew_run))
             .routes(routes!(jobs::get_job, jobs::delete_job))
@@ -238,7 +239,10 @@ pub fn router(app: App) -> Router {
     let mounts = mounts.layer(seats.clone()).route_layer(guard(bounds, None));
     let by_path = middleware::from_fn_with_state(Gate::new(&app, bounds, None), openenv::guard_by_path);
     let keyed = keyed.layer(seats).route_layer(by_path);
-    let public = public.route_layer(middleware::from_fn_with_state(in_time, gate::in_time)).merge(docs::pages());
+    let public = public
+        .route_layer(middleware::from_fn_with_state(in_time, gate::in_time))
+        .merge(docs::pages())
+        .merge(guide::pages());
 
     let router = public
         .merge(acts)

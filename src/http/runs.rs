@@ -5,11 +5,15 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::IntoResponse;
 use palestra_protocol::id::RunId;
-use palestra_protocol::run::{CreateRun, Run};
+use palestra_protocol::list::Page;
+use palestra_protocol::run::{CreateRun, Run, RunState, RunSummary};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::answer::Body;
 use super::caller::Runner;
-use super::extract::{Id, Json};
+use super::extract::{Id, Json, Query};
+use super::page;
 use super::problem::Failure;
 use crate::app::App;
 
@@ -24,6 +28,33 @@ pub(super) async fn create_run(
 ) -> Result<impl IntoResponse, Failure> {
     let run = app.sessions().create_run(&principal.tenant, request).await?;
     Ok((StatusCode::CREATED, [(LOCATION, format!("/v1/runs/{}", run.id))], Body(run)))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListQuery {
+    /// Runs in this state alone.
+    #[param(inline)]
+    state: Option<RunState>,
+    /// Most rows.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// List runs, newest first, with what their episodes came to. It renews no lease.
+#[utoipa::path(get, path = "/v1/runs", tag = "runs", params(ListQuery),
+    responses((status = 200, description = "A page.", body = Page<RunSummary>)))]
+pub(super) async fn list_runs(
+    State(app): State<App>,
+    Runner(principal): Runner,
+    Query(query): Query<ListQuery>,
+) -> Result<Body<Page<RunSummary>>, Failure> {
+    let asked = page::request::<RunId>(query.limit, query.cursor)?;
+    let rows = app.sessions().runs(&principal.tenant, query.state, &asked).await?;
+    Ok(Body(page::page(rows, &asked, |run| run.id)))
 }
 
 /// Describe a run.

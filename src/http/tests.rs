@@ -327,6 +327,21 @@ async fn the_documentation_needs_nothing_from_elsewhere() {
     assert_eq!(page.status, 200);
     assert!(!String::from_utf8(page.body).unwrap().contains("https://"));
     assert_eq!(call(&app, "", "GET", "/openapi.json", "").await.json()["info"]["title"], "Palestra");
+    for (path, part) in
+        [("", "<h1 id=\"palestra\">"), ("/sessions", "id=\"stepping\""), ("?search=fork", "<mark>fork</mark>")]
+    {
+        let page = call(&app, "", "GET", &format!("/docs/guide{path}"), "").await;
+        assert_eq!((page.status, page.headers["content-type"].as_bytes()), (200, &b"text/html; charset=utf-8"[..]));
+        assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
+        let html = String::from_utf8(page.body).unwrap();
+        assert!(html.contains(part) && !html.contains("<script") && !html.contains("<link"), "{path}: {html}");
+    }
+    let long = format!("/docs/guide?search={}", "a".repeat(201));
+    for (path, code) in
+        [("/docs/guide/nothing", "not_found"), (&long, "malformed"), ("/docs/guide?sort=1", "malformed")]
+    {
+        assert_eq!(call(&app, "", "GET", path, "").await.json()["code"], code, "{path}");
+    }
 }
 
 #[test]
@@ -354,30 +369,32 @@ fn the_api_document_allows_no_body_that_is_null() {
 
 #[test]
 fn generators_of_clients_find_a_name_for_each_operation_and_variant() {
-    fn titles<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    fn nameless(value: &Value) {
         match value {
             Value::Object(fields) => {
                 let variants = ["oneOf", "anyOf"].iter().filter_map(|key| fields.get(*key)?.as_array()).flatten();
-                for variant in variants.filter(|variant| variant["type"] == "object") {
-                    found.push(variant["title"].as_str().unwrap_or_else(|| panic!("no title: {variant}")));
-                }
-                fields.values().for_each(|value| titles(value, found));
+                variants.for_each(|variant| {
+                    assert!(variant.get("properties").is_none(), "a variant without a name: {variant}");
+                });
+                fields.values().for_each(nameless);
             }
-            Value::Array(values) => values.iter().for_each(|value| titles(value, found)),
+            Value::Array(values) => values.iter().for_each(nameless),
             _ => {}
         }
     }
     let document = openapi();
-    let mut names = Vec::new();
-    titles(&document, &mut names);
+    nameless(&document);
     let paths = document["paths"].as_object().unwrap();
     let operations = paths.values().flat_map(|item| item.as_object().unwrap().values());
-    names.extend(operations.map(|operation| operation["operationId"].as_str().expect("an id")));
-    let mut once = names.clone();
-    once.sort_unstable();
-    once.dedup();
-    assert!(names.len() > 100, "{names:?}");
-    assert_eq!(once.len(), names.len(), "{names:?}");
+    let operations = operations.map(|operation| operation["operationId"].as_str().expect("an id").to_owned());
+    // Generators write `Page_Session` and `page-session` as `PageSession`.
+    let class = |name: &String| name.replace(['_', '-'], "").to_lowercase();
+    let schemas = document["components"]["schemas"].as_object().unwrap().keys().map(class);
+    for mut names in [operations.collect::<Vec<_>>(), schemas.collect()] {
+        names.sort_unstable();
+        let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
+        assert!(names.len() > 90 && twice.is_none(), "{} names, and twice: {twice:?}", names.len());
+    }
 }
 
 #[test]

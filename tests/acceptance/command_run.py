@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -49,6 +50,37 @@ def stop_midway(server, with_signal, patience_s):
     return time.monotonic() - began
 
 
+def say(server, *command):
+    """What a command writes."""
+    done = subprocess.run([binary(), *command], env=variables(server), capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S)
+    expect(done.returncode == 0, f"{command} failed: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+def demo():
+    """It forks, rewinds and measures, and the scores are those that it should see."""
+    told = say(None, "demo")
+    scores = re.findall(r"^   score (\S+)$", told, re.M)
+    expect(len(scores) == 3 and scores[1] == "1.0000" and float(scores[0]) < 1 and float(scores[2]) < 1, f"scores {scores}: {told}")
+    expect("sent twice: the same answer" in told, f"a step that was sent twice had two answers: {told}")
+    expect("builtin:oracle   mean score 1.0000 of 300" in told, f"the oracle is not measured: {told}")
+
+
+def look(server, run):
+    """What was played is found again, by the run, by score, and step by step."""
+    runs = json.loads(say(server, "runs", "list", "--json"))
+    found = [(row["episodes"], row["scored"], row["mean_score"]) for row in runs if row["id"] == run]
+    expect(found == [(20, 20, 1.0)], f"the run is listed as {found}")
+    listed = ["episodes", "list", "--run", run, "--json", "--limit", "100"]
+    solved = json.loads(say(server, *listed, "--score-min", "1", "--status", "scored"))
+    expect(len(solved) == 20 and not json.loads(say(server, *listed, "--score-max", "0.5")), f"{len(solved)} are solved")
+    replayed = say(server, "replay", solved[0]["id"])
+    shown = say(server, "episodes", "show", solved[0]["id"])
+    expect("── step 1\n" in replayed and replayed.endswith(shown) and "score        1.0000\n" in shown, f"replayed: {replayed}")
+    session = say(server, "sessions", "show", solved[0]["session"])
+    expect("state        closed\n" in session, f"a session of a run that has ended: {session}")
+
+
 def wait_for(condition, patience_s, otherwise):
     deadline = time.monotonic() + patience_s
     while not condition():
@@ -62,6 +94,8 @@ def run(short):
         for where in (None, server):
             line = play(where, "puzzle/countdown", "oracle", "--episodes", "20")
             expect(line["mean"] == 1.0 and line["scored"] == 20, f"the oracle does not solve every task: {line}")
+        look(server, line["run"])
+        demo()
         for policy in ("null", "random"):
             line = play(server, "bench/counter", policy, "--episodes", "3")
             expect(line["scored"] == 3, f"{policy} does not end by itself: {line}")

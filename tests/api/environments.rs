@@ -117,3 +117,19 @@ async fn earlier_versions_of_built_in_environments_are_still_played() {
     play_every_version(&server, &apps).await;
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
+    let server = TestServer::start().await;
+    let asked = async |name: &str| server.post("/v1/sessions", &json!({"environment": name})).await;
+    let refused = asked("puzle/countdwn@1").await;
+    assert!(
+        refused.body["detail"].as_str().unwrap().contains("(did you mean \"puzzle/countdown\"?)"),
+        "{}",
+        refused.body
+    );
+    assert_eq!(refused.code(), "unknown_environment");
+    let refused = asked("my/own").await;
+    assert!(!refused.body["detail"].as_str().unwrap().contains("did you mean"), "{}", refused.body);
+    server.stop().await;
+}

@@ -27,6 +27,14 @@ async fn the_record_outlives_the_session_and_the_server() {
     assert_eq!(server.post(&format!("{episode}/verify"), &json!({})).await.ok()["status"], "scored");
     let listed = server.get("/v1/episodes?status=scored&state=ended&environment=bench/counter").await.ok();
     assert_eq!(listed["data"].as_array().unwrap().len(), 1);
+    let list = async |filter: &str| server.get(&format!("/v1/episodes?{filter}")).await;
+    let score = &listed["data"][0]["verdict"]["score"];
+    for (filter, found) in [(format!("score_min={score}&score_max={score}"), 1), ("score_min=1".to_owned(), 0)] {
+        assert_eq!(list(&filter).await.ok()["data"].as_array().unwrap().len(), found, "{filter}: {listed}");
+    }
+    for filter in ["score_min=1.5", "score_max=-0.1", "score_min=NaN", "score_min=high"] {
+        assert_eq!(list(filter).await.code(), "malformed", "{filter}");
+    }
     let lines =
         server.request(reqwest::Method::GET, &format!("{episode}/trajectory?format=jsonl")).send().await.unwrap();
     assert_eq!(lines.headers()["content-type"], "application/jsonl");

@@ -18,3 +18,24 @@ async fn a_run_that_ends_closes_its_sessions() {
     assert_eq!(server.post("/v1/runs", &json!({"lease_ms": 1})).await.code(), "invalid");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn runs_are_listed_with_what_their_episodes_came_to() {
+    let server = TestServer::start().await;
+    let run = server.post("/v1/runs", &json!({"lease_ms": 60_000})).await.ok();
+    let empty = server.post("/v1/runs", &json!({"lease_ms": 60_000})).await.ok();
+    let session = server.post("/v1/sessions", &json!({"environment": "bench/counter", "run": run["id"]})).await.ok();
+    let finish = format!("/v1/sessions/{}/finish", session["id"].as_str().unwrap());
+    server.post(&finish, &json!({"reason": "gave_up"})).await.ok();
+    server.delete(&format!("/v1/runs/{}", run["id"].as_str().unwrap())).await.ok();
+
+    let listed = server.get("/v1/runs").await.ok();
+    let seen: Vec<_> = listed["data"].as_array().unwrap().iter().map(|run| (&run["id"], &run["episodes"])).collect();
+    assert_eq!(seen, [(&empty["id"], &json!(0)), (&run["id"], &json!(1))], "{listed}");
+    assert_eq!((&listed["data"][1]["scored"], &listed["data"][1]["mean_score"]), (&json!(1), &json!(0.0)));
+    assert_eq!(listed["data"][0]["mean_score"], json!(null));
+    let ended = server.get("/v1/runs?state=deleted&limit=1").await.ok();
+    assert_eq!((&ended["data"][0]["id"], &ended["next_cursor"]), (&run["id"], &json!(null)));
+    assert_eq!(server.get("/v1/runs?state=tired").await.code(), "malformed");
+    server.stop().await;
+}

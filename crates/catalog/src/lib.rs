@@ -33,11 +33,16 @@ const APPS_KEPT_MAX: usize = 64;
 /// Definitions that are checked concurrently.
 const CHECKED_AT_ONCE_MAX: usize = 2;
 
+/// Characters of an unknown name that an error repeats.
+const NAME_SHOWN_MAX: usize = 200;
+/// Jaro-Winkler similarity above which a known name is probably meant.
+const LIKENESS_MIN: f64 = 0.85;
+
 /// An error of the catalog.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    /// The tenant has no such environment.
-    #[error("there is no environment {0:?}: choose one that `GET /v1/environments` lists")]
+    /// The tenant has no such environment: its name, and the one that is probably meant.
+    #[error("there is no environment {0}: choose one that `GET /v1/environments` lists")]
     UnknownEnvironment(String),
     /// The environment has no such task.
     #[error(transparent)]
@@ -114,9 +119,23 @@ impl Catalog {
         Ok(entry)
     }
 
+    /// A name that no environment has, with the name that it is nearest to.
+    fn describe_unknown(&self, tenant: &str, name: &str) -> String {
+        let shown: String = name.chars().take(NAME_SHOWN_MAX).collect();
+        let plain = shown.split('@').next().unwrap_or_default();
+        let of_tenant =
+            self.0.published.iter().filter(|entry| entry.key().0 == tenant).map(|entry| entry.key().1.clone());
+        let names = self.0.builtin.keys().map(ToString::to_string).chain(of_tenant).filter(|known| known != plain);
+        let scored = names.map(|known| (strsim::jaro_winkler(plain, &known), known));
+        match scored.max_by(|a, b| a.0.total_cmp(&b.0)) {
+            Some((likeness, known)) if likeness > LIKENESS_MIN => format!("{shown:?} (did you mean {known:?}?)"),
+            _ => format!("{shown:?}"),
+        }
+    }
+
     /// The same, not ready to be played.
     async fn find(&self, tenant: &str, name: &str) -> Result<Arc<Entry>, CatalogError> {
-        let unknown = || CatalogError::UnknownEnvironment(name.chars().take(200).collect());
+        let unknown = || CatalogError::UnknownEnvironment(self.describe_unknown(tenant, name));
         let (plain, version) = match name.split_once('@') {
             None => (name, None),
             Some((plain, version)) => (plain, Some(version.parse::<u32>().map_err(|_| unknown())?)),

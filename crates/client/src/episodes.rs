@@ -33,6 +33,12 @@ pub struct EpisodeQuery {
     /// With this status of the first verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
+    /// With at least this score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_min: Option<f64>,
+    /// With at most this score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_max: Option<f64>,
     /// Most rows of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,

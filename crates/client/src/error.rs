@@ -48,11 +48,13 @@ pub enum ClientError {
     File(String),
 }
 
-/// The detail and every fault of a problem in one line.
+/// The detail and every fault of a problem in one line. Details mention single faults already.
 fn describe(problem: &Problem) -> String {
     let mut text = problem.detail.clone();
-    for fault in &problem.errors {
-        text.push_str(&format!("; {fault}"));
+    for fault in problem.errors.iter().map(ToString::to_string) {
+        if !text.contains(&fault) {
+            text.push_str(&format!("; {fault}"));
+        }
     }
     text
 }

@@ -32,5 +32,6 @@ pub use files::FileQuery;
 pub use jobs::JobQuery;
 pub use lease::{HeldLease, LeaseError, Leases};
 pub use policies::PolicyQuery;
+pub use runs::RunQuery;
 pub use sessions::{SessionQuery, Verified};
 pub use transport::Client;

@@ -1,13 +1,37 @@
 //! Runs: owners of sessions, alive as long as their lease is renewed.
 
 use palestra_protocol::id::RunId;
-use palestra_protocol::run::{CreateRun, Run};
+use palestra_protocol::list::Page;
+use palestra_protocol::run::{CreateRun, Run, RunState, RunSummary};
 use reqwest::Method;
+use serde::Serialize;
 
 use crate::error::ClientError;
 use crate::transport::{Client, succeed};
 
+/// A query for runs.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RunQuery {
+    /// In this state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<RunState>,
+    /// Most rows of a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
 impl Client {
+    /// A page of runs, newest first.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn runs(&self, query: &RunQuery) -> Result<Page<RunSummary>, ClientError> {
+        self.get(&["runs"], query).await
+    }
+
     /// Starts a run.
     ///
     /// # Errors

@@ -34,6 +34,24 @@ pub struct Run {
     pub created_at: Timestamp,
 }
 
+/// A run as a row of a list, with what its episodes came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RunSummary {
+    /// The run.
+    pub id: RunId,
+    /// Its state.
+    pub state: RunState,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Its episodes, those that still run among them.
+    pub episodes: u64,
+    /// Those of them that have a score.
+    pub scored: u64,
+    /// The mean of the scores; null without any.
+    pub mean_score: Option<f64>,
+}
+
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -48,6 +66,9 @@ pub enum RunState {
 }
 
 impl RunState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Active, Self::Deleted, Self::Expired];
+
     /// As it is written in JSON and in the store.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -57,6 +57,9 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every status.
+    pub const ALL: [Self; 5] = [Self::Scored, Self::Timeout, Self::InfraError, Self::VerifierError, Self::Invalid];
+
     /// As it is written in JSON and in the store.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -16,7 +16,7 @@ pub enum SessionError {
     #[error("there is no such {0} of this tenant: check its id")]
     NotFound(&'static str),
     /// There is no such environment for this tenant.
-    #[error("there is no environment {0:?}: choose one that `GET /v1/environments` lists")]
+    #[error("there is no environment {0}: choose one that `GET /v1/environments` lists")]
     UnknownEnvironment(String),
     /// The environment has no such task.
     #[error(transparent)]

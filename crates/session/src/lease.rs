@@ -1,15 +1,17 @@
 //! Runs: owners of sessions, alive as long as somebody names them.
 
+use std::collections::HashMap;
+
 use dashmap::DashMap;
 use palestra_protocol::id::RunId;
-use palestra_protocol::run::{CreateRun, Run, RunState};
+use palestra_protocol::run::{CreateRun, Run, RunState, RunSummary};
 use palestra_protocol::session::CloseReason;
 use palestra_protocol::time::Timestamp;
 
 use super::error::fault;
 use super::{SessionError, Sessions};
 use palestra_store::Tenant;
-use palestra_store::row::RunRow;
+use palestra_store::row::{PageRequest, RunRow, RunTotals};
 use palestra_store::{Store, StoreError};
 
 /// Shortest lease.
@@ -146,6 +148,23 @@ impl Sessions {
         Ok(Run { lease_expires_at: lease.unwrap_or(row.lease_expires_at), ..view(&row) })
     }
 
+    /// Runs by descending id, with what their episodes came to. It renews no lease.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn runs(
+        &self,
+        tenant: &Tenant,
+        state: Option<RunState>,
+        page: &PageRequest,
+    ) -> Result<Vec<RunSummary>, SessionError> {
+        let rows = self.0.store.runs(tenant, state, page).await?;
+        let (Some(newest), Some(oldest)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
+        let totals = self.0.store.run_totals(tenant, oldest.id, newest.id).await?;
+        let totals: HashMap<RunId, RunTotals> = totals.into_iter().map(|totals| (totals.run, totals)).collect();
+        Ok(rows.iter().map(|row| summary(row, totals.get(&row.id))).collect())
+    }
+
     /// Ends a run and closes its sessions; ending it twice is the same as once.
     ///
     /// # Errors
@@ -245,6 +264,17 @@ impl Sessions {
         self.0.store.end_run(tenant, id, state, None).await?;
         self.0.runs.0.remove(&(tenant.to_owned(), id));
         Ok(())
+    }
+}
+
+fn summary(row: &RunRow, totals: Option<&RunTotals>) -> RunSummary {
+    RunSummary {
+        id: row.id,
+        state: row.state,
+        created_at: row.created_at,
+        episodes: totals.map_or(0, |totals| totals.episodes),
+        scored: totals.map_or(0, |totals| totals.scored),
+        mean_score: totals.and_then(|totals| totals.mean_score),
     }
 }
 

@@ -115,6 +115,7 @@ on_both_engines! {
         a_tenant_finds_nothing_of_another,
         pages_are_stable_while_rows_come,
         filters_combine,
+        runs_are_listed_with_what_their_episodes_came_to,
         steps_are_read_in_ranges,
         steps_go_on_after_their_origin,
         expired_sessions_come_oldest_first,

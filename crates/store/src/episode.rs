@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use palestra_protocol::episode::{EpisodeState, Origin};
-use palestra_protocol::id::{EpisodeId, SessionId};
+use palestra_protocol::id::{EpisodeId, RunId, SessionId};
 use palestra_state::secrets::Secrets;
 
 use super::cell::{
@@ -13,7 +13,7 @@ use super::cell::{
 };
 use super::engine::Reader;
 use super::field::{Fields, broken};
-use super::row::{EpisodeFilter, EpisodeRow, PageRequest};
+use super::row::{EpisodeFilter, EpisodeRow, PageRequest, RunTotals};
 use super::statement::{BulkRow, Select, Table};
 use super::{StoreError, filter};
 
@@ -169,8 +169,30 @@ impl dyn Reader {
             .filter_if("task =", filter.task.as_deref().map(text))
             .filter_if("state =", filter.state.map(|state| word(state_word(state))))
             .filter_if("status =", filter.status.map(|status| word(status.as_str())))
+            .filter_if("score >=", filter.score_min.map(|score| real(Some(score))))
+            .filter_if("score <=", filter.score_max.map(|score| real(Some(score))))
             .then("ORDER BY id DESC")
             .limit(page.limit);
+        self.all(query, decode).await
+    }
+
+    /// Totals of the episodes of runs from `first` to `last`, for runs that have any.
+    pub async fn run_totals(&self, tenant: &str, first: RunId, last: RunId) -> Result<Vec<RunTotals>, StoreError> {
+        let columns = "run, COUNT(*) AS episodes, COUNT(score) AS scored, AVG(score) AS mean_score";
+        let query = Select::named(columns, "episodes")
+            .filter("run >=", id(first))
+            .filter("run <=", id(last))
+            .filter("tenant =", text(tenant))
+            .then("GROUP BY run")
+            .build();
+        let decode = |row: &dyn Fields| {
+            Ok(RunTotals {
+                run: row.id("run")?,
+                episodes: row.number("episodes")?,
+                scored: row.number("scored")?,
+                mean_score: row.real_or_none("mean_score")?,
+            })
+        };
         self.all(query, decode).await
     }
 

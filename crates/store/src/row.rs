@@ -278,8 +278,17 @@ pub struct SessionFilter {
     pub state: Option<SessionState>,
 }
 
+/// Totals of the episodes of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RunTotals {
+    pub run: RunId,
+    pub episodes: u64,
+    pub scored: u64,
+    pub mean_score: Option<f64>,
+}
+
 /// A filter of episodes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct EpisodeFilter {
     pub session: Option<SessionId>,
     pub run: Option<RunId>,
@@ -289,6 +298,10 @@ pub struct EpisodeFilter {
     pub task: Option<String>,
     pub state: Option<EpisodeState>,
     pub status: Option<Status>,
+    /// The least score, itself included.
+    pub score_min: Option<f64>,
+    /// The highest score, itself included.
+    pub score_max: Option<f64>,
 }
 
 /// A page of a keyset-paginated list.

@@ -7,7 +7,7 @@ use palestra_protocol::time::Timestamp;
 use super::cell::{Kind, id, number, text, time, word};
 use super::engine::Reader;
 use super::field::Fields;
-use super::row::RunRow;
+use super::row::{PageRequest, RunRow};
 use super::statement::{BulkRow, Select, Statement, Table};
 use super::{Durability, Store, StoreError};
 
@@ -50,6 +50,22 @@ impl dyn Reader {
     pub async fn run(&self, tenant: &str, run: RunId) -> Result<Option<RunRow>, StoreError> {
         let query = Select::from(&RUNS).filter("tenant =", text(tenant)).filter("id =", id(run)).build();
         self.one(query, decode).await
+    }
+
+    /// Runs of a tenant by descending id, in one state or in any.
+    pub async fn runs(
+        &self,
+        tenant: &str,
+        state: Option<RunState>,
+        page: &PageRequest,
+    ) -> Result<Vec<RunRow>, StoreError> {
+        let query = Select::from(&RUNS)
+            .filter("tenant =", text(tenant))
+            .filter_if("id <", page.before.as_deref().map(text))
+            .filter_if("state =", state.map(|state| word(state.as_str())))
+            .then("ORDER BY id DESC")
+            .limit(page.limit);
+        self.all(query, decode).await
     }
 
     /// Every active run of any tenant.

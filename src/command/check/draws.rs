@@ -4,7 +4,7 @@ use std::io::{Result, Write};
 
 use palestra_apps::check::{Distribution, Report};
 
-use crate::terminal::Table;
+use crate::table::Table;
 
 /// Writes which draws became tasks and why the others did not, then how the values of each parameter are spread.
 pub(super) fn write(report: &Report, output: &mut impl Write) -> Result<()> {

@@ -19,7 +19,7 @@ mod work;
 use super::failure::Failure;
 use super::folder;
 use crate::config::{Config, ConfigArguments};
-use crate::terminal::Table;
+use crate::table::Table;
 use palestra_environment::EnvironmentKind;
 use palestra_environment::proof::live;
 use palestra_families::app::shipped;

@@ -2,11 +2,13 @@
 
 use palestra_protocol::episode::{EpisodeState, Origin};
 use palestra_protocol::id::{EpisodeId, KeyId, RunId, SessionId};
+use palestra_protocol::run::RunState;
 use palestra_protocol::session::{CloseReason, SessionState};
 use palestra_protocol::verdict::Status;
 
-use super::super::row::{EpisodeFilter, EpisodeRow, PageRequest, Record, SessionFilter, SessionRow};
+use super::super::row::{EpisodeFilter, EpisodeRow, PageRequest, Record, RunTotals, SessionFilter, SessionRow};
 use super::Fixture;
+use super::others::run;
 use super::sample::{
     NODE, TENANT, at, closed, end, episode, judged, opened, opening, recorded, session, snapshot, step, verdict,
 };
@@ -106,11 +108,42 @@ pub(super) async fn filters_combine(fixture: &mut Fixture) {
         session: Some(judged_one.id),
         state: Some(EpisodeState::Ended),
         status: Some(Status::Scored),
+        score_min: Some(1.0),
+        score_max: Some(1.0),
     };
     let found = store.episodes(TENANT, &wanted, &ALL).await.expect("a query");
     assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), [judged_one.episode]);
-    let unwanted = EpisodeFilter { status: Some(Status::Invalid), ..wanted };
-    assert_eq!(store.episodes(TENANT, &unwanted, &ALL).await.expect("a query"), []);
+    let other_status = EpisodeFilter { status: Some(Status::Invalid), ..wanted.clone() };
+    let lower = EpisodeFilter { score_min: None, score_max: Some(0.9), ..wanted };
+    for unwanted in [other_status, lower] {
+        assert_eq!(store.episodes(TENANT, &unwanted, &ALL).await.expect("a query"), []);
+    }
+}
+
+pub(super) async fn runs_are_listed_with_what_their_episodes_came_to(fixture: &mut Fixture) {
+    let store = &fixture.store;
+    let (mut empty, mut scored) = (run(TENANT, RunId::new()), run(TENANT, RunId::new()));
+    if empty.id < scored.id {
+        std::mem::swap(&mut empty, &mut scored);
+    }
+    for row in [&empty, &scored, &run("tenant-2", RunId::new())] {
+        store.create_run(row).await.expect("it is new");
+    }
+    store.end_run(TENANT, scored.id, RunState::Deleted, None).await.expect("it is active");
+    let sessions = open_many(fixture, 3, |_, row| row.run = Some(scored.id)).await;
+    for (session, score) in sessions.iter().zip([1.0, 0.5]) {
+        let verdict = verdict(session, session.episode, "sha256:a", Some(score));
+        fixture.commit(&[end(session.episode, 0), judged(verdict)]).await.expect("it runs");
+    }
+    let find = async |state, page: &PageRequest| -> Vec<RunId> {
+        store.runs(TENANT, state, page).await.expect("a query").iter().map(|run| run.id).collect()
+    };
+    assert_eq!(find(None, &ALL).await, [empty.id, scored.id]);
+    assert_eq!(find(Some(RunState::Deleted), &ALL).await, [scored.id]);
+    assert_eq!(find(None, &PageRequest { before: Some(empty.id.to_string()), limit: 1 }).await, [scored.id]);
+    let totals = store.run_totals(TENANT, scored.id, empty.id).await.expect("a query");
+    assert_eq!(totals, [RunTotals { run: scored.id, episodes: 3, scored: 2, mean_score: Some(0.75) }]);
+    assert_eq!(store.run_totals("tenant-2", scored.id, empty.id).await.expect("a query"), []);
 }
 
 pub(super) async fn steps_are_read_in_ranges(fixture: &mut Fixture) {

@@ -12,7 +12,7 @@ use super::super::{Durability, StoreError};
 use super::Fixture;
 use super::sample::{NODE, TENANT, answer, at, opened, opening};
 
-fn run(tenant: &str, id: RunId) -> RunRow {
+pub(super) fn run(tenant: &str, id: RunId) -> RunRow {
     RunRow {
         id,
         tenant: tenant.to_owned(),

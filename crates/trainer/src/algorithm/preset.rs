@@ -15,13 +15,17 @@ const GROUP_SIZE: u32 = 8;
 const PPO_EPOCHS: u32 = 4;
 /// Parts into which the episodes of one update of `ppo` are cut.
 const PPO_MINIBATCHES: u32 = 4;
+/// Parts into which the episodes of one update of `gspo` and `dapo` are cut, <https://arxiv.org/abs/2507.18071>.
+const SPLIT_MINIBATCHES: u32 = 4;
+/// The same for other algorithms with a clip: with one part, the ratio is 1 and no clip ever acts.
+const CLIPPED_MINIBATCHES: u32 = 2;
 /// Discount per turn of `ppo` over vectors, as in <https://arxiv.org/abs/1707.06347>.
 const VECTORS_GAMMA: f64 = 0.99;
 /// Dual clip of all presets with a ratio per token, <https://arxiv.org/abs/1912.09729>.
 const DUAL_CLIP: f64 = 3.0;
 /// Keeps the quotients of group statistics finite.
 const DEVIATION_MIN: f64 = 1e-6;
-/// The overlong punishment begins at this share of the longest answer less than it: 4096 of 20480 tokens in the paper.
+/// The overlong punishment begins at this share of the longest answer below it: 4096 of 20480 tokens in the paper.
 const OVERLONG_CACHE_PARTS: usize = 5;
 
 /// Estimator of advantages.
@@ -79,7 +83,7 @@ impl Parts {
     /// # Errors
     /// `BadSpec` where parts contradict each other.
     pub fn new(algorithm: &Algorithm, rollout: &Rollout) -> Result<Self, TrainerError> {
-        let mut parts = Self::preset(algorithm.name, longest_episode_tokens(rollout));
+        let mut parts = Self::preset(algorithm.name, rollout);
         parts.replace(algorithm);
         parts.extra_rollout = matches!(parts.estimator, AdvantageEstimator::Compared(Advantage::GroupMedian { .. }));
         parts.check()?;
@@ -112,8 +116,9 @@ impl Parts {
         self.group_size + self.extra_rollout as u32
     }
 
-    /// The parts of a preset. `longest` are the most action tokens of an episode.
-    fn preset(name: AlgorithmName, longest: usize) -> Self {
+    /// The parts of a preset, for episodes of such lengths.
+    fn preset(name: AlgorithmName, rollout: &Rollout) -> Self {
+        let (longest, answer) = (longest_episode_tokens(rollout), rollout.max_tokens as usize);
         let token = |low, high| (Ratio::Token, Clip { low, high, dual: Some(DUAL_CLIP) });
         let grouped = Advantage::GroupNormalised { epsilon: DEVIATION_MIN };
         let constant = Aggregation::TokenSumOverConstant { constant: longest as f64 };
@@ -163,13 +168,18 @@ impl Parts {
             loss: TokenLoss { ratio, clip, kl: None, entropy: if ppo { 0.01 } else { 0.0 } },
             aggregation,
             epochs: if ppo { PPO_EPOCHS } else { 1 },
-            minibatches: if ppo { PPO_MINIBATCHES } else { 1 },
+            minibatches: match name {
+                AlgorithmName::Sft => 1,
+                AlgorithmName::Ppo => PPO_MINIBATCHES,
+                AlgorithmName::Gspo | AlgorithmName::Dapo => SPLIT_MINIBATCHES,
+                _ => CLIPPED_MINIBATCHES,
+            },
             group_size: if name.is_grouped() { GROUP_SIZE } else { 1 },
             tasks_per_step: TASKS_PER_STEP,
             extra_rollout: false,
             resample_equal_groups: dapo,
             mask_truncated: dapo,
-            overlong: dapo.then_some(Overlong { longest, cache: longest / OVERLONG_CACHE_PARTS }),
+            overlong: dapo.then_some(Overlong { longest: answer, cache: answer / OVERLONG_CACHE_PARTS }),
             auxiliary: Vec::new(),
         }
     }

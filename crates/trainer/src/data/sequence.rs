@@ -22,6 +22,9 @@ pub struct Sequence {
     behaviour: Vec<f32>,
     /// Turn of each token, from 0; that of the next answer for what was not sampled.
     turns: Vec<u32>,
+    /// True if a limit of tokens cut one of the answers.
+    #[serde(default)]
+    cut: bool,
 }
 
 impl Sequence {
@@ -48,6 +51,17 @@ impl Sequence {
         for (kept, sampled) in self.behaviour[from..].iter_mut().zip(log_probs) {
             *kept = *sampled;
         }
+    }
+
+    /// Notes that a limit of tokens cut the last answer.
+    pub const fn cut(&mut self) {
+        self.cut = true;
+    }
+
+    /// True if a limit of tokens cut one of the answers.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.cut
     }
 
     /// Every token.

@@ -120,6 +120,9 @@ impl Actor for LanguageActor {
             state.sequence.answer(&answer.tokens, &answer.log_probs, state.turn);
             state.unread.clear();
             state.ended = answer.stopped == Stopped::Stop;
+            if !state.ended {
+                state.sequence.cut();
+            }
             let text = if state.ended { &answer.tokens[..answer.tokens.len() - 1] } else { &answer.tokens[..] };
             let text = self.chat.tokenizer().decode(text);
             let action = action(&text, self.sampling.tool_format, &state.tools);

@@ -3,6 +3,7 @@
 use palestra_protocol::spec::train::{Reward, RewardFrom, Truncated};
 
 use crate::algorithm::advantage::{Advantages, Episode, Turn};
+use crate::algorithm::preset::Parts;
 use crate::data::{Part, Sequence};
 use crate::rollout::{EpisodeEnd, Played};
 
@@ -39,16 +40,35 @@ pub(super) struct Row {
     pub(super) observations: Vec<usize>,
 }
 
-/// Reward of an episode, before any shaping by an algorithm; none where it is no sample.
+/// True if an episode ended by the rules of its task, and no limit of tokens cut one of its answers.
 #[must_use]
-pub(super) fn reward<T>(played: &Played<T>, tokens: usize, spec: &Reward) -> Option<f64> {
+pub(super) fn is_complete(played: &Played<Sequence>) -> bool {
+    played.terminated && !played.trace.as_ref().is_some_and(Sequence::is_cut)
+}
+
+/// Reward of an episode after all shaping by the algorithm; none where it is no sample.
+#[must_use]
+pub(super) fn shaped_reward(played: &Played<Sequence>, parts: &Parts, spec: &Reward) -> Option<f64> {
+    let complete = is_complete(played);
+    if parts.mask_truncated && !complete {
+        return None;
+    }
+    let answers = tokens_of_turns(played);
+    let reward = reward(played, complete, answers.iter().sum(), spec)?;
+    let longest = answers.into_iter().max().unwrap_or(0);
+    Some(reward + parts.overlong.as_ref().map_or(0.0, |overlong| overlong.penalty(longest)))
+}
+
+/// Reward of an episode, before any shaping by an algorithm; none where it is no sample. One that is not `complete` was cut by a limit.
+#[must_use]
+pub(super) fn reward<T>(played: &Played<T>, complete: bool, tokens: usize, spec: &Reward) -> Option<f64> {
     let EpisodeEnd::Scored { score, strict, .. } = played.ended else { return None };
     let raw = match spec.from {
         RewardFrom::Score => score,
         RewardFrom::Strict => strict,
         RewardFrom::Return => played.turns.iter().map(|turn| turn.reward).sum(),
     };
-    let counted = match (played.terminated, spec.truncated) {
+    let counted = match (complete, spec.truncated) {
         (true, _) | (false, Truncated::Score) => raw,
         (false, Truncated::Zero) => 0.0,
         (false, Truncated::Mask) => return None,
@@ -129,6 +149,7 @@ pub(super) fn row(sequence: &Sequence, turns: &[f64]) -> Row {
 #[cfg(test)]
 mod tests {
     use palestra_protocol::session::TaskChoice;
+    use palestra_protocol::spec::train::Rollout;
 
     use super::*;
     use crate::rollout::{Planned, Turn as PlayedTurn};
@@ -161,13 +182,51 @@ mod tests {
     #[test]
     fn each_source_of_reward_gives_its_number() {
         let of = |from, truncated, terminated| {
-            reward(&played(SCORED, terminated), 1_000, &Reward { from, truncated, length_cost: 0.1 })
+            reward(&played(SCORED, terminated), terminated, 1_000, &Reward { from, truncated, length_cost: 0.1 })
         };
         assert_eq!(of(RewardFrom::Score, Truncated::Score, true), Some(0.5));
         assert_eq!(of(RewardFrom::Strict, Truncated::Score, true), Some(-0.1));
         assert_eq!(of(RewardFrom::Return, Truncated::Zero, true), Some(0.65));
         assert_eq!(of(RewardFrom::Score, Truncated::Zero, false), Some(-0.1));
         assert_eq!(of(RewardFrom::Score, Truncated::Mask, false), None);
+    }
+
+    #[test]
+    fn answers_that_the_limit_of_tokens_cut_are_masked_where_a_job_or_dapo_says_so() {
+        let parts = |name: &str| {
+            let rollout = Rollout { max_turns: 8, max_tokens: 5, ..Rollout::default() };
+            Parts::new(&serde_json::from_value(serde_json::json!({"name": name})).unwrap(), &rollout).unwrap()
+        };
+        let spec = |truncated| Reward { truncated, ..Reward::default() };
+        let whole = played(SCORED, true);
+        let mut cut = played(SCORED, true);
+        cut.trace.as_mut().unwrap().cut();
+        for (name, truncated, of_whole, of_cut) in [
+            ("grpo", Truncated::Score, Some(0.6), Some(0.6)),
+            ("grpo", Truncated::Mask, Some(0.6), None),
+            ("grpo", Truncated::Zero, Some(0.6), Some(0.0)),
+            ("dapo", Truncated::Score, Some(0.6), None),
+        ] {
+            let found = [&whole, &cut].map(|played| shaped_reward(played, &parts(name), &spec(truncated)));
+            assert_eq!(found, [of_whole, of_cut], "{name} {truncated:?}");
+        }
+    }
+
+    #[test]
+    fn the_overlong_punishment_begins_below_the_limit_of_tokens() {
+        let rollout = Rollout { max_turns: 8, max_tokens: 10, ..Rollout::default() };
+        let parts =
+            Parts::new(&serde_json::from_value(serde_json::json!({"name": "dapo"})).unwrap(), &rollout).unwrap();
+        let of = |tokens: usize| {
+            let mut one = played(SCORED, true);
+            let mut sequence = Sequence::begin(&[1, 2]);
+            sequence.answer(&vec![3; tokens], &vec![-1.0; tokens], 0);
+            sequence.answer(&[3], &[-1.0], 1);
+            one.trace = Some(sequence);
+            shaped_reward(&one, &parts, &Reward::default()).unwrap()
+        };
+        // Nothing up to 8 of 10 tokens; the sum of both answers is no length.
+        assert_eq!([1, 8, 9, 10].map(of), [0.6, 0.6, 0.6 - 0.5, 0.6 - 1.0]);
     }
 
     #[test]
@@ -184,7 +243,7 @@ mod tests {
     #[test]
     fn unscored_episodes_are_never_zeros() {
         let masked = played(EpisodeEnd::Masked("infra_error".to_owned()), true);
-        assert_eq!(reward(&masked, 3, &Reward::default()), None);
+        assert_eq!(reward(&masked, true, 3, &Reward::default()), None);
         assert!(!episode(&masked, None, &Reward::default()).counts);
     }
 

@@ -190,7 +190,9 @@ impl Control<'_> {
         let (mut turns, mut advantages, mut rewards) = (Turns::default(), Vec::new(), Vec::new());
         let mut masked = 0_usize;
         for one in played {
-            let (Some(trace), Some(episode_reward)) = (&one.trace, batch::reward(one, 0, &self.spec.reward)) else {
+            let (Some(trace), Some(episode_reward)) =
+                (&one.trace, batch::reward(one, one.terminated, 0, &self.spec.reward))
+            else {
                 masked += 1;
                 continue;
             };
@@ -383,7 +385,7 @@ mod tests {
     /// The rewards of its steps and how the last one ends, where the value of its last state is 4.
     fn seen(from: RewardFrom, truncated: Truncated) -> (Vec<f64>, End) {
         let (played, spec) = (cut(), Reward { from, truncated, ..Reward::default() });
-        let episode_reward = batch::reward(&played, 0, &spec).unwrap();
+        let episode_reward = batch::reward(&played, played.terminated, 0, &spec).unwrap();
         let steps = steps(&played, &[0.0, 0.0, 4.0], episode_reward, &spec);
         (steps.iter().map(|step| step.reward).collect(), steps[1].end)
     }

@@ -12,14 +12,14 @@ use super::batch::{self, Row, Target};
 use super::critic::{self, GaeConfig};
 use super::keep::{self, Saved};
 use super::update::{Learner, UpdateSettings};
-use crate::algorithm::advantage::{Baselines, Episode, Turn, advantages};
+use crate::algorithm::advantage::{Advantages, Baselines, Episode, Turn, advantages};
 use crate::algorithm::preset::{AdvantageEstimator, Parts};
 use crate::checkpoint::Checkpoints;
 use crate::data::Sequence;
 use crate::model::{ActorCritic, Named as _, Transformer, TransformerConfig, load_folder, save_folder};
 use crate::optimizer::AdamW;
 use crate::rollout::{EpisodeEnd, Planned, Played, Turn as PlayedTurn};
-use crate::sampling::{Answer, SampleRequest, Sampler};
+use crate::sampling::{Answer, SampleRequest, Sampler, Stopped};
 
 /// Tokens of the little language.
 const TOKENS: usize = 12;
@@ -205,6 +205,84 @@ fn every_comparing_algorithm_learns_what_is_rewarded() {
         let (before, after) = train(name, 1.0);
         assert!(before < 0.2, "{name} begins with {before}");
         assert!(after > 0.8, "{name} goes from {before} to {after}");
+    }
+}
+
+/// Episodes of two tasks that differ in everything that algorithms compare: rewards, lengths, states and calls of tools.
+fn varied() -> Vec<Played<Sequence>> {
+    let rewards = [1.0, 0.0, 0.5, 0.2, 0.9, 0.0, 1.0, 0.3, 0.7, 0.1];
+    let episodes = rewards.iter().enumerate().map(|(index, score)| {
+        let answer = |turn: usize, length: usize| -> Vec<u32> {
+            (0..length).map(|position| ((3 * index + 5 * turn + position) % TOKENS) as u32).collect()
+        };
+        let mut sequence = Sequence::begin(&prompt(index / 5));
+        for (turn, length) in [1 + index % 3, 1 + index % 2].into_iter().enumerate() {
+            sequence.answer(&answer(turn, length), &vec![-1.0; length], turn as u32);
+            sequence.extend(&[1], crate::data::Part::Observation, turn as u32 + 1);
+        }
+        let turn = |state: &str| PlayedTurn { reward: 0.0, state: Some(state.to_owned()), tool_calls: index % 2 };
+        let mut one = played(&[], &Answer { tokens: vec![0], log_probs: vec![0.0], stopped: Stopped::Stop });
+        one.planned.group = index / 5;
+        one.ended = EpisodeEnd::Scored { score: *score, strict: 0.0, passed: false };
+        one.turns = vec![turn("first"), turn(if index % 3 == 0 { "left" } else { "right" })];
+        one.trace = Some(sequence);
+        one
+    });
+    episodes.collect()
+}
+
+/// Log-probabilities of the tokens of [`varied`] after each of so many updates from them.
+fn curve(algorithm: Value, updates: u64) -> Vec<Vec<f32>> {
+    let (plan, parts, played) = (plan(), parts(algorithm), varied());
+    let AdvantageEstimator::Compared(kind) = &parts.estimator else { panic!("nothing is compared") };
+    let spec = Reward::default();
+    let episodes: Vec<Episode> =
+        played.iter().map(|one| batch::episode(one, batch::shaped_reward(one, &parts, &spec), &spec)).collect();
+    let rows = batch::rows(&played, &advantages(kind, 1.0, &episodes, &mut Baselines::default()));
+    let model = ActorCritic::without_values(model(1));
+    let mut learner = Learner { model, reference: None, optimizer: AdamW::new(&plan) };
+    let everything =
+        batch::rows(&played, &Advantages { turns: vec![vec![1.0; 2]; played.len()], kept: vec![true; played.len()] });
+    let after = |step| {
+        let settings = settings(&parts, &plan, step);
+        learner.update(&rows, None, &settings).unwrap();
+        learner.before(&everything, &settings).unwrap().log_probs.concat()
+    };
+    (0..updates).map(after).collect()
+}
+
+const COMPARING: [&str; 10] =
+    ["grpo", "dr_grpo", "rloo", "reinforce_pp", "dapo", "gspo", "mc_grpo", "gigpo", "stratified", "role_conditioned"];
+
+#[test]
+fn what_a_preset_is_named_for_changes_its_first_update() {
+    let curves = COMPARING.map(|name| (name, curve(json!({"name": name}), 1)));
+    for (place, (name, curve)) in curves.iter().enumerate() {
+        for (other, others) in &curves[..place] {
+            assert_ne!(curve, others, "{name} learns what {other} learns");
+        }
+    }
+}
+
+#[test]
+fn grpo_gspo_and_dapo_take_different_curves_and_each_the_same_again() {
+    let curves = ["grpo", "gspo", "dapo"].map(|name| curve(json!({"name": name}), 4));
+    for step in 0..4 {
+        let [grpo, gspo, dapo] = curves.each_ref().map(|curve| &curve[step]);
+        assert!(grpo != gspo && gspo != dapo && dapo != grpo, "after update {step}");
+    }
+    assert_eq!(curves[1], curve(json!({"name": "gspo"}), 4));
+}
+
+#[test]
+fn the_clip_of_every_preset_acts() {
+    let clipped = |name: &str, share: f64, minibatches: Option<u32>| {
+        curve(json!({"name": name, "clip": {"low": share, "high": share}, "minibatches": minibatches}), 1)
+    };
+    for name in COMPARING {
+        assert_ne!(clipped(name, 1e-6, None), clipped(name, 0.9, None), "{name}");
+        // With one part there is nothing to clip: the ratio is 1.
+        assert_eq!(clipped(name, 1e-6, Some(1)), clipped(name, 0.9, Some(1)), "{name}");
     }
 }
 

@@ -97,6 +97,7 @@ impl Batch {
         let traces = self.played.iter().filter_map(|played| played.trace.as_ref());
         let answers: usize = traces.map(|trace| trace.count(Part::Action)).sum();
         let turns: usize = self.played.iter().map(|played| played.turns.len()).sum();
+        let cut = self.played.iter().filter(|played| !batch::is_complete(played)).count();
         let episodes = self.played.len().max(1) as f64;
         let mut values = measure::solve_rates("", &self.played, plans);
         values.extend([
@@ -105,6 +106,7 @@ impl Batch {
             ("rounds".to_owned(), self.rounds as f64),
             ("staleness".to_owned(), self.staleness as f64),
             ("masked_episodes".to_owned(), self.masked() as f64),
+            ("truncated_share".to_owned(), cut as f64 / episodes),
             ("answer_tokens_mean".to_owned(), answers as f64 / turns.max(1) as f64),
             ("turns_mean".to_owned(), turns as f64 / episodes),
             ("tokens_sampled_per_second".to_owned(), self.sampled as f64 / self.times.policy_seconds.max(1e-9)),
@@ -242,11 +244,7 @@ impl Stage<'_> {
     }
 
     fn episode(&self, played: &Played<Sequence>) -> Episode {
-        let tokens = played.trace.as_ref().map_or(0, |trace| trace.count(Part::Action));
-        let cut = !played.terminated && self.parts.mask_truncated;
-        let reward = if cut { None } else { batch::reward(played, tokens, &self.spec.reward) };
-        let shaped =
-            reward.map(|reward| reward + self.parts.overlong.as_ref().map_or(0.0, |overlong| overlong.penalty(tokens)));
+        let shaped = batch::shaped_reward(played, self.parts, &self.spec.reward);
         batch::episode(played, shaped, &self.spec.reward)
     }
 }

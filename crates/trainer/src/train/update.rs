@@ -91,7 +91,7 @@ type LogProbs = Vec<Vec<f32>>;
 /// Log-probabilities and values of rows before an update.
 pub(super) struct Evaluation {
     /// Log-probabilities of every learnt token.
-    log_probs: LogProbs,
+    pub(super) log_probs: LogProbs,
     /// Of each row, the values of the states before its learnt tokens, and behind them that of its last state; empty without a value
     /// function.
     pub(super) values: Vec<Vec<f32>>,

@@ -87,11 +87,17 @@ fn each_name_gives_its_documented_parts() {
         let entropy = if ppo { 0.01 } else { 0.0 };
         assert_eq!(found.loss, TokenLoss { ratio, clip: Clip { low, high, dual }, kl: None, entropy }, "{name}");
         assert_eq!(found.gamma, 1.0, "{name}");
-        assert_eq!((found.epochs, found.minibatches), if ppo { (4, 4) } else { (1, 1) }, "{name}");
+        let split = match name {
+            "sft" => (1, 1),
+            "ppo" => (4, 4),
+            "gspo" | "dapo" => (1, 4),
+            _ => (1, 2),
+        };
+        assert_eq!((found.epochs, found.minibatches), split, "{name}");
         assert_eq!((found.group_size, found.tasks_per_step), (group_size, 8), "{name}");
         assert_eq!(found.rollouts_per_task(), group_size + u32::from(name == "mc_grpo"), "{name}");
         assert_eq!((found.resample_equal_groups, found.mask_truncated), (dapo, dapo), "{name}");
-        assert_eq!(found.overlong, dapo.then_some(Overlong { longest: 80, cache: 16 }), "{name}");
+        assert_eq!(found.overlong, dapo.then_some(Overlong { longest: 50, cache: 10 }), "{name}");
         assert!(found.auxiliary.is_empty(), "{name}");
     }
 }

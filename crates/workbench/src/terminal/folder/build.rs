@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use palestra_sandbox::image::Aliases;
+use palestra_sandbox::image::{Aliases, Definition};
 
 use super::dockerfile::{self, Instruction};
 use super::{Folder, packages, words};
@@ -51,6 +51,7 @@ pub(super) fn scene(folder: &Folder<'_>, file: &str, context: &str, faults: &mut
         file,
         context,
         scene: Scene { profile: "root".to_owned(), folder: "/".to_owned(), ..Scene::default() },
+        image_env: BTreeMap::new(),
         arguments: BTreeMap::new(),
         user: "root".to_owned(),
         shell: vec!["/bin/sh".to_owned(), "-c".to_owned()],
@@ -87,6 +88,8 @@ struct Build<'a> {
     file: &'a str,
     context: &'a str,
     scene: Scene,
+    /// Environment of the image, which `$PATH` and others refer to.
+    image_env: BTreeMap<String, String>,
     /// `ARG`s.
     arguments: BTreeMap<String, String>,
     user: String,
@@ -140,6 +143,7 @@ impl Build<'_> {
             [base, keyword, _] if keyword.eq_ignore_ascii_case("as") => self.scene.image = image(&self.expand(base)?)?,
             _ => return Err(format!("FROM {rest:?} must name an image")),
         }
+        self.image_env = Definition::shipped(&self.scene.image).map(|image| image.env).unwrap_or_default();
         // Arguments from before FROM are not seen after it.
         self.arguments.clear();
         Ok(())
@@ -318,7 +322,8 @@ impl Build<'_> {
     }
 
     fn expand(&self, text: &str) -> Result<String, String> {
-        let mut variables = self.arguments.clone();
+        let mut variables = self.image_env.clone();
+        variables.extend(self.arguments.clone());
         variables.extend(self.scene.env.clone());
         words::expand(text, &variables)
     }

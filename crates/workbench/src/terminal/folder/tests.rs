@@ -99,6 +99,18 @@ fn a_folder_is_read_whole() {
 }
 
 #[test]
+fn a_path_that_is_extended_keeps_that_of_the_image() {
+    let path = |text: &'static str| {
+        let rows = rows(&with("set/x/environment/Dockerfile", text)).unwrap_or_else(|faults| panic!("{faults:#?}"));
+        rows[0].1.scene.env["PATH"].clone()
+    };
+    let image = palestra_sandbox::image::Definition::shipped("shell").unwrap().env["PATH"].clone();
+    assert_eq!(path("FROM ubuntu:22.04\nENV PATH=\"/opt/x/bin:$PATH\"\n"), format!("/opt/x/bin:{image}"));
+    assert_eq!(path("FROM ubuntu:22.04\nENV PATH=/a:$PATH\nENV PATH=${PATH}:/b\n"), format!("/a:{image}:/b"));
+    assert_eq!(path("FROM ubuntu:22.04\nENV PATH=/only\n"), "/only");
+}
+
+#[test]
 fn unsupported_settings_are_refused_with_their_position() {
     let cases = [
         (
