@@ -45,7 +45,7 @@ use settings::Settings;
 
 /// The family, which the name of an app follows after a slash.
 pub const FAMILY: &str = "app";
-/// Turns in an episode where a session names no limit.
+/// Turns in an episode where a session names no limit, unless the solution of a fixed task needs more than half of them.
 const STEPS_MAX: u64 = 50;
 /// The most that a null or random policy may reach on average.
 const FLOOR: f64 = 0.05;
@@ -108,7 +108,7 @@ impl AppKind {
             .tags(&tags)
             .tools(tools)
             .splits(&splits)
-            .steps_max(STEPS_MAX)
+            .steps_max(steps_max(&app))
             .floor(FLOOR)
             .build_with_digest(digest);
         spec.templates = app.templates.len() as u64;
@@ -260,6 +260,12 @@ impl AppKind {
             secret: serde_json::to_value(secret).map_err(|error| TaskError::Broken(error.to_string()))?,
         })
     }
+}
+
+/// Turns for an episode: a fixed task leaves room for twice its solution.
+fn steps_max(app: &App) -> u64 {
+    let longest = app.fixed.iter().map(|task| task.solution.len() as u64).max().unwrap_or(0);
+    STEPS_MAX.max(2 * longest)
 }
 
 /// Which draw of its seed a task is.
