@@ -37,9 +37,11 @@ fn apps(environments: &Path) -> io::Result<String> {
     Ok(format!("{list}];\n{earlier}];\n"))
 }
 
-/// The YAML files of a folder by name.
+/// The files of a definition in a folder, by name.
 fn definitions(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
-    let files = sorted(folder)?.into_iter().filter(|path| path.extension().is_some_and(|name| name == "yaml"));
+    let is_data = |path: &Path| path.ends_with("data.json") || path.ends_with("tasks.jsonl");
+    let is_yaml = |path: &Path| path.extension().is_some_and(|name| name == "yaml");
+    let files = sorted(folder)?.into_iter().filter(|path| is_yaml(path) || is_data(path));
     Ok(files.map(|path| (name(&path), path)).collect())
 }
 

@@ -1,10 +1,10 @@
-//! Definitions of apps on this machine: a folder of YAML files, or one of them alone.
+//! Definitions of apps on this machine: a folder of YAML files with their data, or one YAML file alone.
 
 use std::fs;
 use std::path::Path;
 
 use super::failure::Failure;
-use palestra_families::app::{FILE_BYTES_MAX, FILES_MAX, Files};
+use palestra_families::app::{FILE_BYTES_MAX, FILES_MAX, Files, is_file_name};
 
 /// Extensions of the files of a definition.
 const EXTENSION: &str = "yaml";
@@ -26,7 +26,9 @@ pub(super) fn read(path: &Path) -> Result<Files, Failure> {
     }
     for entry in fs::read_dir(path).map_err(|error| unreadable(path, &error))? {
         let file = entry?.path();
-        if file.is_file() && file.extension().is_some_and(|extension| extension == EXTENSION) {
+        let is_data = file.file_name().and_then(|name| name.to_str()).is_some_and(is_file_name);
+        let is_yaml = file.extension().is_some_and(|extension| extension == EXTENSION);
+        if file.is_file() && (is_yaml || is_data) {
             add(&mut files, &file)?;
         }
     }

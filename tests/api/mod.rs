@@ -8,6 +8,7 @@ mod environments;
 mod episodes;
 mod events;
 mod files;
+mod fixed_tasks;
 mod fine_tuning;
 mod flood;
 mod hidden_values;

@@ -7,6 +7,7 @@ mod chances;
 mod contradictions;
 mod distribution;
 mod finding;
+mod fixed;
 mod hidden;
 mod knowledge;
 mod mutate;
@@ -37,6 +38,7 @@ use crate::task::verdict::strict;
 pub use audit::DrawFigures;
 pub use distribution::{Distribution, Share};
 pub use finding::{Finding, Kind};
+pub use fixed::TRIED_MAX as FIXED_TRIED_MAX;
 pub use random::RandomCalls;
 
 impl Report {
@@ -94,8 +96,13 @@ pub struct Report {
     pub failures: Vec<String>,
     /// The faults that draws have shown, each with one of them; every one is among the failures too.
     pub findings: Vec<Finding>,
+    /// What a person should look at, and what keeps nothing from being published.
+    pub notes: Vec<String>,
     /// By template.
     pub templates: BTreeMap<String, Figures>,
+    /// Of the fixed tasks, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<Figures>,
     /// Random calls that were made, and how many of them succeeded.
     pub random_calls: (u64, u64),
 }
@@ -141,6 +148,7 @@ pub fn check_while(app: &Arc<App>, effort: Effort, goes_on: &dyn Fn() -> bool) -
     for place in 0..app.templates.len() {
         template(app, place, effort, goes_on, &mut report);
     }
+    fixed::check(app, goes_on, &mut report);
     if !goes_on() {
         report.failures.push("the check takes too long: make less data, or simpler tasks".to_owned());
     }

@@ -81,6 +81,13 @@ impl Catalog {
                 let index = pick(&[b"task by seed", &seed.to_le_bytes()], length);
                 self.task_at(entry, split, index).await
             }
+            Tasks::Generated(generator) if generator.has_own_ids(split) => {
+                if choice.difficulty.is_some() {
+                    return Err(bad("the tasks of this split have no difficulty: leave it out"));
+                }
+                let index = pick(&[b"task by seed", &seed.to_le_bytes()], length.max(1));
+                self.task_at(entry, split, index).await
+            }
             Tasks::Generated(_) => {
                 let difficulty_thousandths = choice.difficulty.map(thousandths).transpose()?;
                 let id = TaskId { split: split.to_owned(), number: seed, difficulty_thousandths };
@@ -94,11 +101,19 @@ impl Catalog {
     /// # Errors
     /// When the environment has no task with this id.
     pub async fn task_of_id(&self, entry: &Arc<Entry>, id: &str) -> Result<Arc<Task>, TaskOrStoreError> {
+        if let Tasks::Generated(generator) = entry.kind.tasks()
+            && let Some((split, index)) = generator.place_of(id)
+        {
+            return self.task_at(entry, &split, index).await;
+        }
         let parsed: TaskId = id.parse()?;
         let length = split_length(entry.spec(), &parsed.split)?;
         match entry.kind.tasks() {
             Tasks::Stored(_) if parsed.difficulty_thousandths.is_some() => Err(TaskError::BadId(id.to_owned()).into()),
             Tasks::Stored(_) => self.task_at(entry, &parsed.split, parsed.number).await,
+            Tasks::Generated(generator) if generator.has_own_ids(&parsed.split) => {
+                Err(TaskError::BadId(id.chars().take(100).collect()).into())
+            }
             Tasks::Generated(_) => {
                 let index = parsed.difficulty_thousandths.is_none().then_some(parsed.number).filter(|n| *n < length);
                 self.generate(entry, &parsed, index).await
@@ -139,12 +154,15 @@ impl Catalog {
                 Tasks::Stored(_) => Err(TaskError::Broken("its tasks are stored".to_owned())),
             }
         };
+        let named = matches!(entry.kind.tasks(), Tasks::Generated(generator) if generator.has_own_ids(&id.split));
         let mut task = if entry.kind.heavy() {
             tokio::task::spawn_blocking(make).await.map_err(|error| TaskError::Broken(error.to_string()))??
         } else {
             make()?
         };
-        task.public.id = id.to_string();
+        if !named {
+            task.public.id = id.to_string();
+        }
         task.public.index = index;
         Ok(Arc::new(task))
     }

@@ -136,6 +136,17 @@ pub trait TaskGenerator: Send + Sync {
     /// When the split is unknown or the difficulty is not on the environment's scale.
     fn generate(&self, split: &str, seed: u64, difficulty: Option<f64>) -> Result<Task, TaskError>;
 
+    /// Split and index of the task that has this id of its own.
+    fn place_of(&self, _id: &str) -> Option<(String, u64)> {
+        None
+    }
+
+    /// True if the tasks of a split have ids of their own, which [`TaskGenerator::generate`] gives them: each is found by its index, and
+    /// none is made from a seed.
+    fn has_own_ids(&self, _split: &str) -> bool {
+        false
+    }
+
     /// The same task; what was drawn again on the way is counted in `draws`. A generator that draws everything once has nothing to
     /// count.
     ///

@@ -25,6 +25,8 @@ use palestra_environment::proof::live;
 use palestra_families::app::shipped;
 use palestra_families::sql::PROVEN_SEEDS_MAX;
 
+/// Stands for fixed tasks in tables.
+const FIXED: &str = "tasks.jsonl";
 /// Stands for every name behind it.
 const ALL: &str = "*";
 
@@ -88,6 +90,9 @@ pub async fn check(
                 } else {
                     writeln!(output, "{}", table(&name, &report))?;
                     draws::write(&report, output)?;
+                    for note in &report.notes {
+                        writeln!(output, "{name}: note: {note}")?;
+                    }
                 }
                 report.failures
             }
@@ -173,9 +178,10 @@ fn load(files: &palestra_families::app::Files) -> Result<Arc<App>, Vec<String>> 
 fn table(name: &str, report: &Report) -> Table {
     let head = [name, "tasks", "calls", "mutants", "null", "random", "refuse", "replays solved"];
     let mut table = Table::new(head);
-    for (template, figures) in &report.templates {
+    let fixed = report.fixed.iter().map(|figures| (FIXED, figures));
+    for (template, figures) in report.templates.iter().map(|(name, figures)| (name.as_str(), figures)).chain(fixed) {
         table.add_row([
-            template.clone(),
+            template.to_owned(),
             figures.tasks.to_string(),
             figures.calls.to_string(),
             format!("{} ({} pass)", figures.mutants, figures.survivors),

@@ -7,7 +7,7 @@ use crate::expression::Checked;
 use crate::kinds::{ColumnId, TableId};
 
 /// Goal of a task. `t` is the first local of every expression.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Goal {
     /// Changes, by name.
     pub changes: Vec<Change>,
@@ -22,7 +22,7 @@ pub struct Goal {
 }
 
 /// One change.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Change {
     /// Name in verdicts.
     pub name: Arc<str>,
@@ -35,7 +35,7 @@ pub struct Change {
 }
 
 /// Kind of change.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum What {
     /// So many rows come into being; one where left out.
     Created(TableId, Option<Checked>),
@@ -46,7 +46,7 @@ pub enum What {
 }
 
 /// Required value of a column.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Field {
     /// Equal to this.
     Equal(Checked),
@@ -70,7 +70,7 @@ pub enum Free {
 }
 
 /// Required submission.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Answer {
     /// Required status.
     pub status: Status,

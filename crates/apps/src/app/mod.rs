@@ -3,6 +3,7 @@
 pub mod action;
 pub mod errors;
 pub mod event;
+pub mod fixed;
 pub mod goal;
 pub mod parameter;
 pub mod screen;
@@ -14,6 +15,8 @@ pub mod view;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use crate::calendar::Calendar;
 use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId};
@@ -23,6 +26,7 @@ use crate::schema::Schema;
 pub use action::{Action, Effect, Guard, Target};
 pub use errors::{ErrorCode, ErrorId, Raise};
 pub use event::{Event, Schedule};
+pub use fixed::FixedTask;
 pub use parameter::{Argument, Bounds, Parameter};
 pub use screen::Screens;
 pub use seed::{Seed, SeedColumn, SeedCount, SeedValue, TableSeed};
@@ -79,6 +83,10 @@ pub struct App {
     pub variants: Variants,
     /// Task templates.
     pub templates: Vec<Template>,
+    /// Rows of the initial data that are given, as [`Data::overlaid`](crate::data::Data::overlaid) takes them.
+    pub rows: Option<Json>,
+    /// Fixed tasks.
+    pub fixed: Vec<FixedTask>,
 }
 
 /// An actor's role, by its place in [`App::roles`].

@@ -28,7 +28,9 @@ pub(super) struct Mutant {
 pub(super) fn mutants(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Vec<Mutant> {
     let solution = instance.solution();
     let mut mutants = Vec::new();
-    for (place, call) in solution.iter().enumerate() {
+    let refused = refused(instance, solution);
+    // A refused call does nothing, so that no mistake in it is one.
+    for (place, call) in solution.iter().enumerate().filter(|(place, _)| !refused.contains(place)) {
         let Some(action) = action(instance, &call.name) else {
             if &*call.name == "submit" {
                 mutants.extend(answers(instance, solution, place));
@@ -59,6 +61,14 @@ pub(super) fn mutants(instance: &Arc<Instance>, random: &mut ChaCha8Rng) -> Vec<
     }
     mutants.extend(one_more(instance, random));
     mutants
+}
+
+/// The places of the calls that are refused, which only solutions of fixed tasks have.
+fn refused(instance: &Arc<Instance>, solution: &[Call]) -> Vec<usize> {
+    let Ok(mut episode) = Episode::begin(instance, 0) else { return Vec::new() };
+    let mut is_refused =
+        |call: &Call| matches!(episode.call(&call.name, &call.arguments), Ok(reaction) if reaction.raised.is_some());
+    solution.iter().enumerate().filter(|(_, call)| is_refused(call)).map(|(place, _)| place).collect()
 }
 
 fn action<'i>(instance: &'i Instance, name: &str) -> Option<&'i Action> {

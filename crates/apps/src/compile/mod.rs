@@ -28,7 +28,7 @@ use crate::positions::Positions;
 use crate::syntax::MAX_FAULTS;
 use errors::codes;
 use names::{Names, SharedScope};
-use tasks::{Calls, templates};
+use tasks::{Calls, fixed, templates};
 
 /// Roles of every app.
 const ROLES: [&str; 3] = ["agent", "user", "system"];
@@ -129,6 +129,7 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
     let role = definition.role.as_ref().and_then(|source| names.template(source, faults));
     let named = Calls { actions: &actions, views: &views, by_name: &calls };
     let templates = if complete { templates(&compiler, &named, faults) } else { Vec::new() };
+    let fixed = if complete { fixed(&compiler, &named, faults) } else { Vec::new() };
     compiler.unraised(faults);
     let (defaults, errors) = (std::mem::take(&mut compiler.defaults), std::mem::take(&mut compiler.errors));
     drop(compiler);
@@ -155,6 +156,8 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         seed,
         screens: screens?,
         templates,
+        rows: definition.rows.clone(),
+        fixed,
         positions: Positions::of(definition),
         schema,
     })

@@ -35,6 +35,17 @@ pub struct DataFault {
     pub message: String,
 }
 
+/// Faults in one line; the first few of many.
+#[must_use]
+pub fn told(faults: &[DataFault]) -> String {
+    const TOLD_MAX: usize = 5;
+    let mut texts: Vec<String> = faults.iter().take(TOLD_MAX).map(ToString::to_string).collect();
+    if faults.len() > TOLD_MAX {
+        texts.push(format!("and {} more", faults.len() - TOLD_MAX));
+    }
+    texts.join("; ")
+}
+
 impl Data {
     /// The data of a whole document, such as [`Data::document`] gives: every table, every column that isn't optional, nothing
     /// unknown. Rows that are equal in this data are kept as they are, with their numbers. With the counters that were stored

@@ -18,7 +18,7 @@ use crate::value::{RowKey, Value};
 use table::TableData;
 
 pub use changes::{Change, ChangeKind, changes, changes_to_json, changes_to_patch};
-pub use load::{DataFault, FAULTS_MAX};
+pub use load::{DataFault, FAULTS_MAX, told};
 pub use refusal::Refusal;
 pub use table::Row;
 pub use write::ROWS_DELETED_MAX;

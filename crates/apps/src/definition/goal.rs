@@ -2,7 +2,7 @@
 
 use super::action::each;
 use super::{Bindings, Entries, Name, bindings, listed, maybe};
-use crate::syntax::read::At;
+use crate::syntax::read::{At, Fields};
 use crate::syntax::source::Source;
 
 /// Goal of a task.
@@ -10,6 +10,8 @@ use crate::syntax::source::Source;
 pub struct GoalDefinition {
     /// The whole difference between beginning and end.
     pub changes: Vec<ChangeDefinition>,
+    /// True if everything beside the other conditions may change: `changes: any`.
+    pub open: bool,
     /// Changes that are allowed.
     pub free: Vec<Source>,
     /// True if changing something and changing it back fails.
@@ -101,20 +103,53 @@ impl Status {
 impl GoalDefinition {
     pub(super) fn read(at: &At<'_>) -> Option<Self> {
         let mut fields = at.fields()?;
-        let changes = fields.required("changes").and_then(|at| at.list(ChangeDefinition::read));
+        let changes = fields.required("changes").and_then(|at| Written::read(&at));
+        Self::rest(at, fields, changes)
+    }
+
+    /// Reads the goal of a fixed task, where `end` may say what changes: a goal that lists nothing leaves everything as it is.
+    pub(super) fn read_fixed(at: &At<'_>) -> Option<Self> {
+        let mut fields = at.fields()?;
+        let changes = maybe(fields.optional("changes"), Written::read);
+        let end = maybe(fields.optional("end"), |at| at.entries());
+        end?;
+        Self::rest(at, fields, changes.map(|written| written.unwrap_or(Written::Listed(Vec::new()))))
+    }
+
+    fn rest(at: &At<'_>, mut fields: Fields<'_>, changes: Option<Written>) -> Option<Self> {
         let free = listed(fields.optional("free"), |at| at.list(At::source));
         let history = maybe(fields.optional("history"), |at| at.one_of(&["strict", "net"]));
         let also = listed(fields.optional("also"), |at| at.list(At::source));
         let answer = maybe(fields.optional("answer"), AnswerDefinition::read);
         fields.finish();
+        let (changes, open) = match changes? {
+            Written::Listed(changes) => (changes, false),
+            Written::Any => (Vec::new(), true),
+        };
         Some(Self {
-            changes: changes?,
+            changes,
+            open,
             free: free?,
             strict_history: history? == Some("strict"),
             also: also?,
             answer: answer?,
             name: Name::at("".into(), at),
         })
+    }
+}
+
+/// `changes` as it is written.
+enum Written {
+    Listed(Vec<ChangeDefinition>),
+    Any,
+}
+
+impl Written {
+    fn read(at: &At<'_>) -> Option<Self> {
+        match at.node().as_text() {
+            Some(_) => at.one_of(&["any"]).map(|_| Self::Any),
+            None => at.list(ChangeDefinition::read).map(Self::Listed),
+        }
     }
 }
 

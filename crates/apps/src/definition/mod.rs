@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod draw;
+pub mod fixed;
 pub mod goal;
 pub mod kind;
 pub mod screen;
@@ -15,8 +16,11 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use crate::calendar::{parse_duration, show_duration};
-use crate::fault::{Faults, Position};
+use crate::fault::{Fault, Faults, Position};
+use crate::syntax::MAX_FAULTS;
 use crate::syntax::files::join;
 use crate::syntax::read::{At, read};
 use crate::syntax::source::Source;
@@ -81,7 +85,14 @@ pub struct Definition {
     pub screens: Option<Entries<screen::ScreenDefinition>>,
     /// Task templates.
     pub tasks: Entries<task::TaskDefinition>,
+    /// Rows of the initial data that are given.
+    pub rows: Option<Json>,
+    /// Fixed tasks.
+    pub fixed: Vec<fixed::FixedDefinition>,
 }
+
+/// The file of rows that are given.
+pub const DATA_FILE: &str = "data.json";
 
 /// A typed error.
 #[derive(Debug, Clone)]
@@ -213,7 +224,21 @@ impl Definition {
     /// # Errors
     /// Every fault of form: unknown and missing fields, values of the wrong sort.
     pub fn read(files: &BTreeMap<String, String>) -> Result<Self, Faults> {
-        read(&join(files)?, Self::read_root)
+        let is_data = |name: &str| name == DATA_FILE || name == fixed::TASKS_FILE;
+        let sections = files.iter().filter(|(name, _)| !is_data(name));
+        let sections = sections.map(|(name, text)| (name.clone(), text.clone())).collect();
+        let mut faults = Faults::new();
+        let mut note = |found: Faults| faults.extend(found);
+        let definition = join(&sections).and_then(|root| read(&root, Self::read_root)).map_err(&mut note);
+        let rows = files.get(DATA_FILE).map(|text| rows(text)).transpose().map_err(&mut note);
+        let fixed = files.get(fixed::TASKS_FILE).map(|text| fixed::read_lines(text)).transpose().map_err(&mut note);
+        match (definition, rows, fixed) {
+            (Ok(definition), Ok(rows), Ok(fixed)) => Ok(Self { rows, fixed: fixed.unwrap_or_default(), ..definition }),
+            _ => {
+                faults.truncate(MAX_FAULTS);
+                Err(faults)
+            }
+        }
     }
 
     fn read_root(at: &At<'_>) -> Option<Self> {
@@ -262,7 +287,23 @@ impl Definition {
             world: world?,
             screens: screens?,
             tasks: tasks?,
+            rows: None,
+            fixed: Vec::new(),
         })
+    }
+}
+
+/// Rows that are given in a file of JSON.
+fn rows(text: &str) -> Result<Json, Faults> {
+    let told = |line: usize, column: usize, message: String| {
+        let narrow = |number: usize| u32::try_from(number.max(1)).unwrap_or(u32::MAX);
+        let position = Position { file: DATA_FILE.into(), line: narrow(line), column: narrow(column) };
+        vec![Fault { position, path: String::new(), message }]
+    };
+    match serde_json::from_str(text) {
+        Ok(rows @ Json::Object(_)) => Ok(rows),
+        Ok(_) => Err(told(1, 1, "the file is a JSON object of tables, each an object of rows by their ids".to_owned())),
+        Err(error) => Err(told(error.line(), error.column(), format!("the file is no JSON, correct it: {error}"))),
     }
 }
 

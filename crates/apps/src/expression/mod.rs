@@ -58,6 +58,13 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// A value that is known already.
+    #[must_use]
+    pub(crate) fn known(value: Value, kind: Type) -> Self {
+        let code = Code::Constant(value);
+        Self { kind, code, variables: 0, proves: Arc::from([]), refutes: Arc::from([]), locals: Arc::from([]) }
+    }
+
     /// The type of the values that it gives. It fits the type that was expected, and may be narrower.
     #[must_use]
     pub const fn kind(&self) -> &Type {

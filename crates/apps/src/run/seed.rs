@@ -9,9 +9,10 @@ use super::CallError;
 use super::draw::Draws;
 use super::effect::Transaction;
 use crate::app::{App, SeedColumn, SeedCount, SeedValue, TableSeed};
-use crate::data::Data;
+use crate::data::{Data, told};
+use crate::definition::DATA_FILE;
 use crate::expression::EvalError;
-use crate::fault::Fault;
+use crate::fault::{Fault, Position};
 use crate::kinds::{ColumnId, Type};
 use crate::limits;
 use crate::value::Value;
@@ -46,7 +47,7 @@ pub fn database(app: &Arc<App>, variant: usize) -> Result<&Data, String> {
 /// When the definition's seed fails, with the place of the table or column.
 pub fn initial(app: &Arc<App>, variant: u32) -> Result<Data, Fault> {
     let seed = u64::from(variant);
-    let data = Data::new(Arc::clone(&app.schema), seed);
+    let data = given(app, Data::new(Arc::clone(&app.schema), seed))?;
     let mut making = Making { app, data, steps: SEED_STEPS_MAX, cells: SEED_CELLS_MAX, text: SEED_TEXT_BYTES_MAX };
     for table in &app.seed.tables {
         let described = app.schema.table(table.table);
@@ -69,6 +70,16 @@ pub fn initial(app: &Arc<App>, variant: u32) -> Result<Data, Fault> {
         }
     }
     Ok(making.data)
+}
+
+/// The rows that the definition gives.
+fn given(app: &App, empty: Data) -> Result<Data, Fault> {
+    let Some(rows) = &app.rows else { return Ok(empty) };
+    empty.overlaid(rows).map_err(|faults| Fault {
+        position: Position { file: DATA_FILE.into(), line: 1, column: 1 },
+        path: String::new(),
+        message: told(&faults),
+    })
 }
 
 /// Reason why a table cannot be filled.

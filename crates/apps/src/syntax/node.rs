@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use crate::fault::Position;
 
 use super::shown;
@@ -58,6 +60,27 @@ impl Style {
 }
 
 impl Node {
+    /// The node of a JSON value, all of which stands at one place. A number that is not whole is plain text, as in a file.
+    #[must_use]
+    pub fn of_json(json: &Json, position: &Position) -> Self {
+        let of = |json: &Json| Self::of_json(json, position);
+        let value = match json {
+            Json::Null => Content::Null,
+            Json::Bool(value) => Content::Bool(*value),
+            Json::Number(number) => match number.as_i64() {
+                Some(number) => Content::Int(number),
+                None => Content::Text(number.to_string().into()),
+            },
+            Json::String(text) => Content::Text(text.as_str().into()),
+            Json::Array(elements) => Content::List(elements.iter().map(of).collect()),
+            Json::Object(members) => {
+                let key = |name: &str| Key { text: name.into(), position: position.clone() };
+                Content::Map(members.iter().map(|(name, json)| (key(name), of(json))).collect())
+            }
+        };
+        Self { position: position.clone(), value, style: Style { quoted: json.is_string(), inset: None } }
+    }
+
     /// True if this is text in quotes or in a block, and not a plain scalar: `"1.50"` and not `1.50`.
     #[must_use]
     pub const fn is_quoted(&self) -> bool {

@@ -153,6 +153,7 @@ impl DrawKey<'_> {
         Ok(Instance {
             app: Arc::clone(app),
             template: self.template,
+            fixed: None,
             values,
             data,
             agenda,

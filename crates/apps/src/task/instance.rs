@@ -16,8 +16,10 @@ use crate::value::Value;
 pub struct Instance {
     /// The app.
     pub app: Arc<App>,
-    /// The template.
+    /// The template; that of a fixed task is its own.
     pub template: usize,
+    /// What a fixed task has instead of a template.
+    pub(crate) fixed: Option<Arc<Template>>,
     /// The values of its parameters, in order.
     pub values: Vec<Value>,
     /// The data at the beginning.
@@ -40,7 +42,7 @@ impl Instance {
     /// The template that it was drawn from.
     #[must_use]
     pub fn template(&self) -> &Template {
-        &self.app.templates[self.template]
+        self.fixed.as_deref().unwrap_or_else(|| &self.app.templates[self.template])
     }
 
     /// The record `t`.
@@ -76,6 +78,7 @@ impl Instance {
         Self {
             app: Arc::clone(&self.app),
             template,
+            fixed: None,
             values,
             data,
             agenda: self.agenda.clone(),

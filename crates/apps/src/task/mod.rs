@@ -5,6 +5,7 @@ pub mod call;
 mod document;
 pub mod draw_key;
 pub mod episode;
+pub mod fixed;
 pub mod instance;
 mod judge;
 pub mod outcome;

@@ -2,6 +2,7 @@
 
 mod actions;
 mod clock;
+mod fixed;
 mod goals;
 mod hostile;
 mod views;

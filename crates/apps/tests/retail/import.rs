@@ -47,7 +47,6 @@ pub(crate) const TABLES: [&str; 12] = [
 #[derive(Default)]
 struct Document {
     tables: Map<String, Value>,
-    rows: usize,
 }
 
 impl Document {
@@ -57,10 +56,13 @@ impl Document {
         assert!(before.is_none(), "two rows of {table} are called {id}");
     }
 
-    /// Inserts a row that has no id in the reference. Ids sort as the rows were inserted.
-    fn append(&mut self, table: &str, row: Value) -> String {
-        self.rows += 1;
-        let id = format!("{table}-{:06}", self.rows);
+    /// Inserts a row of an order that has no id in the reference. Within an order ids sort as the rows were inserted, and what happens
+    /// to other orders leaves them as they are.
+    fn append(&mut self, table: &str, order: &str, row: Value) -> String {
+        let rows = self.tables[table].as_object().expect("a table of ours");
+        let start = format!("{table}-{order}-");
+        let count = rows.keys().filter(|id| id.starts_with(&start)).count();
+        let id = format!("{start}{count:03}");
         self.insert(table, &id, row);
         id
     }
@@ -141,13 +143,14 @@ fn insert_order(reference: &Reference, document: &mut Document, id: &str, order:
         .map(|parcel| {
             assert_eq!(parcel["item_ids"], Value::Array(items(order)), "a parcel holds the whole order");
             let [tracking] = list(parcel, "tracking_id") else { panic!("one number per parcel") };
-            document.append("parcel", json!({"order": id, "tracking": tracking}))
+            document.append("parcel", id, json!({"order": id, "tracking": tracking}))
         })
         .collect();
     let mut lines = Vec::new();
     for (line, item) in list(order, "items").iter().enumerate() {
         let row = document.append(
             "order_item",
+            id,
             json!({
                 "order": id, "line": line, "variant": item["item_id"], "price": money(&item["price"]),
                 "options": options(reference, id, line, &item["options"]), "parcel": parcels.first(),
@@ -158,6 +161,7 @@ fn insert_order(reference: &Reference, document: &mut Document, id: &str, order:
     for (index, payment) in list(order, "payment_history").iter().enumerate() {
         document.append(
             "payment",
+            id,
             json!({
                 "order": id, "number": index + 1, "kind": payment["transaction_type"],
                 "amount": money(&payment["amount"]), "method": payment["payment_method_id"],
@@ -171,13 +175,13 @@ fn insert_order(reference: &Reference, document: &mut Document, id: &str, order:
     if let Some(returned) = order["return_items"].as_array() {
         for variant in returned {
             let item = line_of(&mut lines, variant);
-            document.append("return_line", json!({"order": id, "item": item}));
+            document.append("return_line", id, json!({"order": id, "item": item}));
         }
     }
     if let Some(exchanged) = order["exchange_items"].as_array() {
         for (variant, new) in exchanged.iter().zip(list(order, "exchange_new_items")) {
             let item = line_of(&mut lines, variant);
-            document.append("exchange_line", json!({"order": id, "item": item, "new": new}));
+            document.append("exchange_line", id, json!({"order": id, "item": item, "new": new}));
         }
     }
 }

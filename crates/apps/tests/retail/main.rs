@@ -5,6 +5,7 @@
 
 mod calls;
 mod export;
+mod fixed;
 mod import;
 mod json;
 mod office;

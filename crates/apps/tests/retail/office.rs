@@ -133,7 +133,8 @@ pub(crate) fn app_with_policy(policy: &str) -> Arc<App> {
     load(&files)
 }
 
-fn files() -> BTreeMap<String, String> {
+/// The files of the app.
+pub(crate) fn files() -> BTreeMap<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments/app/retail");
     std::fs::read_dir(&folder)
         .expect("the app's folder")
@@ -145,7 +146,8 @@ fn files() -> BTreeMap<String, String> {
         .collect()
 }
 
-fn load(files: &BTreeMap<String, String>) -> Arc<App> {
+/// The app of some files.
+pub(crate) fn load(files: &BTreeMap<String, String>) -> Arc<App> {
     App::load(files)
         .unwrap_or_else(|faults| panic!("{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))
 }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use palestra_apps::app::App;
 use palestra_apps::check::{Effort, check_while};
+use palestra_apps::definition::DATA_FILE;
+use palestra_apps::definition::fixed::TASKS_FILE;
 use palestra_apps::fault::Faults;
 use palestra_apps::run::database;
 use palestra_protocol::problem::Fault;
@@ -18,7 +20,7 @@ use crate::definition::{APP, Parsed};
 use palestra_environment::TaskGenerator;
 use palestra_environment::spec::GENERATED_SPLITS;
 use palestra_environment::state::Digest;
-use palestra_environment::task::TaskError;
+use palestra_environment::task::{TaskError, TaskId};
 
 /// The text of a definition's files, by name.
 pub type Files = BTreeMap<String, String>;
@@ -33,6 +35,8 @@ const NAME_BYTES_MAX: usize = 64;
 const EXTENSION: &str = ".yaml";
 /// Rows of all tables together at the beginning of an episode.
 const ROWS_MAX: usize = 200_000;
+/// Splits of an app.
+const SPLITS_MAX: usize = 16;
 /// Tasks that are drawn of each split.
 const TASKS_TRIED: u64 = 8;
 /// Time limit of the proof of a definition, in milliseconds. Each single step of it is bounded by the engine.
@@ -53,15 +57,15 @@ pub fn parse(files: &Files) -> Result<Parsed, Vec<Fault>> {
     }
     let digest = digest_of(files);
     let told = |detail| Fault { detail, ..Fault::default() };
-    prove(&app, &digest)
+    let notes = prove(&app, &digest)
         .map_err(|failures| failures.into_iter().take(FAULTS_TOLD_MAX).map(told).collect::<Vec<_>>())?;
     Ok(Parsed {
         name: name_of(&app),
         definition: json!({"kind": APP, "files": files}),
-        splits: GENERATED_SPLITS.iter().map(|(split, length)| ((*split).to_owned(), *length)).collect(),
+        splits: splits(&app),
         rows: Vec::new(),
         digest,
-        notes: Vec::new(),
+        notes,
         left_out: Vec::new(),
         keep_going: false,
     })
@@ -114,7 +118,12 @@ fn check_files(files: &Files) -> Result<(), Vec<Fault>> {
         wrong("", format!("a definition has at most {FILES_MAX} files"));
     } else {
         for name in files.keys().filter(|name| !is_file_name(name)) {
-            wrong(name, format!("a file's name must be letters, digits, _ and -, then {EXTENSION}, without folders"));
+            wrong(
+                name,
+                format!(
+                    "a file's name must be letters, digits, _ and -, then {EXTENSION}, without folders; or {DATA_FILE} or {TASKS_FILE}"
+                ),
+            );
         }
     }
     if files.values().map(String::len).sum::<usize>() > FILE_BYTES_MAX {
@@ -124,17 +133,52 @@ fn check_files(files: &Files) -> Result<(), Vec<Fault>> {
 }
 
 /// True if a name stands for a file of a definition, and for nothing else anywhere.
-pub(super) fn is_file_name(name: &str) -> bool {
+pub fn is_file_name(name: &str) -> bool {
+    if [DATA_FILE, TASKS_FILE].contains(&name) {
+        return true;
+    }
     let plain = |stem: &str| stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     name.len() <= NAME_BYTES_MAX && name.strip_suffix(EXTENSION).is_some_and(|stem| !stem.is_empty() && plain(stem))
 }
 
-/// Makes every initial database, runs the check of the engine, and draws tasks of every split.
-fn prove(app: &Arc<App>, digest: &str) -> Result<(), Vec<String>> {
+/// Number of tasks by split: those that templates make, and of a split that fixed tasks name exactly these.
+pub(super) fn splits(app: &App) -> BTreeMap<String, u64> {
+    let mut splits = BTreeMap::new();
+    for task in &app.fixed {
+        *splits.entry(task.split.to_string()).or_insert(0) += 1;
+    }
+    if !app.templates.is_empty() || app.fixed.is_empty() {
+        for (split, length) in GENERATED_SPLITS {
+            splits.entry(split.to_owned()).or_insert(length);
+        }
+    }
+    splits
+}
+
+/// The ids of fixed tasks that a task of a template has too.
+fn taken_ids(app: &App, splits: &BTreeMap<String, u64>) -> Vec<String> {
+    let is_fixed = |split: &str| app.fixed.iter().any(|task| *task.split == *split);
+    let taken = |id: &str| id.parse::<TaskId>().is_ok_and(|id| splits.contains_key(&id.split) && !is_fixed(&id.split));
+    let taken = app.fixed.iter().filter(|task| taken(&task.id));
+    taken
+        .map(|task| task.fault("a task of a template has this id: choose another one".to_owned()).to_string())
+        .collect()
+}
+
+/// Makes every initial database, runs the check of the engine, and draws tasks of every split. Answers notes for the publisher.
+fn prove(app: &Arc<App>, digest: &str) -> Result<Vec<String>, Vec<String>> {
     let deadline = Instant::now() + Duration::from_millis(PROOF_MS_MAX);
     let only = |failure: String| vec![failure];
-    if app.templates.is_empty() {
+    if app.templates.is_empty() && app.fixed.is_empty() {
         return Err(only("the definition has no tasks, so that there is nothing to play".to_owned()));
+    }
+    let splits = splits(app);
+    if splits.len() > SPLITS_MAX {
+        return Err(only(format!("an app has at most {SPLITS_MAX} splits: name fewer in tasks.jsonl")));
+    }
+    let taken = taken_ids(app, &splits);
+    if !taken.is_empty() {
+        return Err(taken);
     }
     for variant in 0..app.variants.count() {
         let data = database(app, variant).map_err(only)?;
@@ -148,7 +192,7 @@ fn prove(app: &Arc<App>, digest: &str) -> Result<(), Vec<String>> {
         return Err(report.failures);
     }
     let kind = AppKind::new(Arc::clone(app), 1, digest.to_owned());
-    for (split, _) in GENERATED_SPLITS {
+    for split in splits.keys() {
         for seed in 0..TASKS_TRIED {
             kind.generate(split, seed, None).map_err(|error| match error {
                 TaskError::Faulty(faulty) => only(faulty.evidence),
@@ -156,7 +200,7 @@ fn prove(app: &Arc<App>, digest: &str) -> Result<(), Vec<String>> {
             })?;
         }
     }
-    Ok(())
+    Ok(report.notes)
 }
 
 #[cfg(test)]
@@ -165,12 +209,22 @@ mod tests {
 
     #[test]
     fn a_file_name_leads_nowhere_else() {
-        for name in ["app.yaml", "tasks_2.yaml", "a-b.yaml"] {
+        for name in ["app.yaml", "tasks_2.yaml", "a-b.yaml", "data.json", "tasks.jsonl"] {
             assert!(is_file_name(name), "{name}");
         }
-        for name in
-            ["", ".yaml", "app.yml", "../app.yaml", "/app.yaml", "a/app.yaml", "a\\b.yaml", "app.yaml\0", "ä.yaml"]
-        {
+        for name in [
+            "",
+            ".yaml",
+            "app.yml",
+            "../app.yaml",
+            "/app.yaml",
+            "a/app.yaml",
+            "a\\b.yaml",
+            "app.yaml\0",
+            "ä.yaml",
+            "tasks.json",
+            "other.jsonl",
+        ] {
             assert!(!is_file_name(name), "{name}");
         }
         assert!(!is_file_name(&format!("{}.yaml", "a".repeat(NAME_BYTES_MAX))));

@@ -14,7 +14,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use palestra_apps::app::App;
+use palestra_apps::app::{App, FixedTask};
 use palestra_apps::draw::{draw, draw_as_before};
 use palestra_apps::run::database;
 use palestra_apps::task::draw_key::DrawKey;
@@ -32,8 +32,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub use definition::{FILE_BYTES_MAX, FILES_MAX, Files, digest_of, faults_of, files_of, parse};
-use palestra_environment::spec::{GENERATED_SPLITS, SpecBuilder, check_seed, split_length, split_of};
+pub use definition::{FILE_BYTES_MAX, FILES_MAX, Files, digest_of, faults_of, files_of, is_file_name, parse};
+use palestra_environment::spec::{SpecBuilder, check_seed, split_length, split_of};
 use palestra_environment::state::{Digest, State};
 use palestra_environment::surface::Surface;
 use palestra_environment::task::{FaultyTask, Task, TaskError, TaskId};
@@ -45,10 +45,12 @@ use settings::Settings;
 
 /// The family, which the name of an app follows after a slash.
 pub const FAMILY: &str = "app";
-/// Turns in an episode where a session names no limit.
+/// Turns in an episode where a session names no limit, unless the solution of a fixed task needs more than half of them.
 const STEPS_MAX: u64 = 50;
 /// The most that a null or random policy may reach on average.
 const FLOOR: f64 = 0.05;
+/// Stands for the template of fixed tasks, which have none.
+const FIXED: &str = "fixed";
 /// Tools beside those of the screen that a session without the others has.
 const ENDS: [&str; 2] = ["wait", "submit"];
 /// Raised when the same definition, state and task can get another judgement.
@@ -72,6 +74,9 @@ struct Secret {
     split: String,
     seed: u64,
     parameters: Map<String, Value>,
+    /// The id of a fixed task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fixed: Option<String>,
     /// Which draw of the seed it is. Tasks that were stored before this was noted were drawn by a laxer rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     drawn: Option<Drawn>,
@@ -97,11 +102,13 @@ impl AppKind {
         let others = tools.iter().filter(|tool| !screen::NAMES.contains(&name(tool).as_str())).cloned();
         let both: Vec<Value> = screen::tools().into_iter().chain(others).collect();
         let tags: Vec<&str> = app.tags.iter().map(|tag| &**tag).collect();
+        let splits = definition::splits(&app);
+        let splits: Vec<(&str, u64)> = splits.iter().map(|(split, length)| (split.as_str(), *length)).collect();
         let mut spec = SpecBuilder::new(&name_of(&app), version, &app.about)
             .tags(&tags)
             .tools(tools)
-            .splits(&GENERATED_SPLITS)
-            .steps_max(STEPS_MAX)
+            .splits(&splits)
+            .steps_max(steps_max(&app))
             .floor(FLOOR)
             .build_with_digest(digest);
         spec.templates = app.templates.len() as u64;
@@ -182,6 +189,11 @@ impl AppKind {
     fn instance_of(&self, task: &Task) -> Result<Arc<Instance>, String> {
         let secret = Secret::deserialize(&task.secret).map_err(|_| "the task's secret is broken".to_owned())?;
         let (split, seed) = (&*secret.split, secret.seed);
+        if let Some(id) = &secret.fixed {
+            let task = self.app.fixed.iter().find(|task| *task.id == **id);
+            let task = task.ok_or_else(|| format!("the app has no fixed task {id} any more"))?;
+            return self.fixed_instance(task, split, seed).map_err(|fault| fault.to_string());
+        }
         let Some(noted) = secret.drawn else { return self.instance_as_before(split, seed) };
         if let Some(instance) = self.kept(split, seed, Rule::Strict).filter(|instance| drawn(instance) == noted) {
             return Ok(instance);
@@ -194,6 +206,66 @@ impl AppKind {
         let instance = ticket.draw(&|_| true).task.map_err(|_| "the task can no longer be drawn".to_owned())?;
         Ok(self.keep((split, seed, Rule::Strict), instance))
     }
+}
+
+impl AppKind {
+    /// The fixed tasks of a split, in order.
+    fn fixed(&self, split: &str) -> impl Iterator<Item = &FixedTask> {
+        self.app.fixed.iter().filter(move |task| *task.split == *split)
+    }
+
+    fn fixed_instance(&self, task: &FixedTask, split: &str, index: u64) -> Result<Arc<Instance>, String> {
+        if let Some(instance) = self.kept(split, index, Rule::Strict) {
+            return Ok(instance);
+        }
+        let instance = task.instance(&self.app).map_err(|fault| fault.to_string())?;
+        Ok(self.keep((split, index, Rule::Strict), instance))
+    }
+
+    /// The fixed task at a place of its split; a number beyond them counts on from the first.
+    fn fixed_task(&self, split: &str, number: u64) -> Result<Task, TaskError> {
+        let length = split_length(&self.spec, split)?;
+        let index = number % length.max(1);
+        let place = usize::try_from(index).unwrap_or(usize::MAX);
+        let out_of_range = || TaskError::OutOfRange { split: split.to_owned(), length, index };
+        let task = self.fixed(split).nth(place).ok_or_else(out_of_range)?;
+        let instance = self.fixed_instance(task, split, index).map_err(TaskError::Broken)?;
+        let fixed = Some(task.id.to_string());
+        let secret = Secret { split: split.to_owned(), seed: index, parameters: Map::new(), fixed, drawn: None };
+        self.task(task.id.to_string(), Some(index), FIXED, &instance, secret)
+    }
+
+    fn task(
+        &self,
+        id: String,
+        index: Option<u64>,
+        template: &str,
+        instance: &Instance,
+        secret: Secret,
+    ) -> Result<Task, TaskError> {
+        Ok(Task {
+            public: PublicTask {
+                id,
+                split: secret.split.clone(),
+                index,
+                difficulty: None,
+                template: template.to_owned(),
+                messages: vec![
+                    Message::new("system", tool::system_text(instance)),
+                    Message::new("user", instance.text.clone()),
+                ],
+                tools: self.spec.tools.clone(),
+                metadata: json!({}),
+            },
+            secret: serde_json::to_value(secret).map_err(|error| TaskError::Broken(error.to_string()))?,
+        })
+    }
+}
+
+/// Turns for an episode: a fixed task leaves room for twice its solution.
+fn steps_max(app: &App) -> u64 {
+    let longest = app.fixed.iter().map(|task| task.solution.len() as u64).max().unwrap_or(0);
+    STEPS_MAX.max(2 * longest)
 }
 
 /// Which draw of its seed a task is.
@@ -213,25 +285,24 @@ impl TaskGenerator for AppKind {
         if difficulty.is_some() {
             return Err(TaskError::BadChoice("tasks of apps have no difficulty: leave it out".to_owned()));
         }
+        if self.has_own_ids(split) {
+            return self.fixed_task(split, seed);
+        }
         let instance = self.instance(split, seed)?;
         let (drawn, parameters) = (Some(drawn(&instance)), instance.parameters());
-        let secret = Secret { split: split.to_owned(), seed, parameters, drawn };
-        Ok(Task {
-            public: PublicTask {
-                id: TaskId::plain(split, seed).to_string(),
-                split: split.to_owned(),
-                index: (seed < length).then_some(seed),
-                difficulty: None,
-                template: instance.template().name.to_string(),
-                messages: vec![
-                    Message::new("system", tool::system_text(&instance)),
-                    Message::new("user", instance.text.clone()),
-                ],
-                tools: self.spec.tools.clone(),
-                metadata: json!({}),
-            },
-            secret: serde_json::to_value(secret).map_err(|error| TaskError::Broken(error.to_string()))?,
-        })
+        let secret = Secret { split: split.to_owned(), seed, parameters, fixed: None, drawn };
+        let index = (seed < length).then_some(seed);
+        self.task(TaskId::plain(split, seed).to_string(), index, &instance.template().name, &instance, secret)
+    }
+
+    fn place_of(&self, id: &str) -> Option<(String, u64)> {
+        let split = &self.app.fixed.iter().find(|task| *task.id == *id)?.split;
+        let index = self.fixed(split).position(|task| *task.id == *id)?;
+        Some((split.to_string(), u64::try_from(index).ok()?))
+    }
+
+    fn has_own_ids(&self, split: &str) -> bool {
+        self.fixed(split).next().is_some()
     }
 }
 

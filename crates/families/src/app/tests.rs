@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 use palestra_environment::policy::Builtin;
 use palestra_environment::randomness::Randomness;
+use palestra_environment::spec::GENERATED_SPLITS;
 use palestra_environment::tool::Toolbox;
 use palestra_environment::{Context, Environment, Input, Secrets};
 
@@ -213,4 +214,55 @@ fn every_shipped_app_compiles_and_every_template_has_a_task() {
             (0..templates).map(|seed| task(&*kind, "train", seed).public.template.clone()).collect();
         assert!(seen.len() as u64 * 10 >= templates * 9, "{}: {} of {templates}", shipped.name(), seen.len());
     }
+}
+
+/// The app of the tests with rows and fixed tasks of its own.
+fn with_fixed_tasks() -> Files {
+    let rows = json!({
+        "member": {"user_7": {"name": "Ida Own", "balance": "50.00"}},
+        "tool": {"#T1": {"name": "Borer", "kind": "drill", "day_fee": "2.00"}},
+    });
+    let task = |id: &str, days: u64, fee: &str, left: &str| {
+        json!({
+            "id": id, "split": "club", "text": format!("Lend the Borer to Ida Own for {days} days."),
+            "goal": {"end": {"member": {"user_7": {"balance": left}}, "tool": {"#T1": {"state": "out"}},
+                             "loan": {"new": {"tool": "#T1", "member": "user_7", "due": format!("2031-05-{:02}", 5 + days), "fee": fee}}}},
+            "solution": [{"tool": "lend", "arguments": {"tool": "#T1", "member": "user_7", "days": days}}],
+        })
+        .to_string()
+    };
+    let tasks = [task("club/ida #1", 2, "4.00", "46.00"), task("club-1", 3, "6.00", "44.00")].join("\n");
+    Files::from([
+        ("app.yaml".to_owned(), TOOLSHED.to_owned()),
+        ("data.json".to_owned(), rows.to_string()),
+        ("tasks.jsonl".to_owned(), tasks),
+    ])
+}
+
+#[test]
+fn fixed_tasks_have_a_split_and_ids_of_their_own_beside_those_of_templates() {
+    let files = with_fixed_tasks();
+    let parsed = parse(&files).expect("no fault");
+    assert_eq!((parsed.splits["club"], parsed.splits["train"]), (2, 1_000_000));
+    let kind: Arc<dyn EnvironmentKind> = Arc::new(AppKind::new(App::load(&files).expect("an app"), 1, parsed.digest));
+    for (index, id) in [(0, "club/ida #1"), (1, "club-1")] {
+        let task = task(&*kind, "club", index);
+        assert_eq!((task.public.id.as_str(), task.public.index, &*task.public.template), (id, Some(index), "fixed"));
+        assert_eq!(score(&kind, &task, Builtin::Oracle), 1.0, "{id}");
+        assert!(score(&kind, &task, Builtin::Null) < 0.05, "{id}");
+    }
+    let Tasks::Generated(generator) = kind.tasks() else { panic!("tasks are generated") };
+    assert_eq!(generator.place_of("club-1"), Some(("club".to_owned(), 1)));
+    assert_eq!((generator.place_of("club-0"), generator.has_own_ids("train")), (None, false));
+    assert_eq!(task(&*kind, "club", 2).public.id, "club/ida #1", "a seed counts on from the first");
+    assert_eq!(task(&*kind, "train", 1).public.id, "train-1");
+}
+
+#[test]
+fn an_id_that_a_template_makes_is_refused() {
+    let mut files = with_fixed_tasks();
+    let tasks = files["tasks.jsonl"].replace("\"club-1\"", "\"train-1\"");
+    files.insert("tasks.jsonl".to_owned(), tasks);
+    let faults = parse(&files).expect_err("a fault");
+    assert_eq!(faults[0].detail, "tasks.jsonl:2:1: train-1: a task of a template has this id: choose another one");
 }

@@ -12,10 +12,11 @@ use crate::fault::Faults;
 use crate::kinds::Type;
 use crate::syntax::source::Source;
 
-/// The goal of a task, in a scope that holds the record `t`.
+/// The goal of a task, in a scope that holds the record `t`. `elsewhere` says whether something else gives changes too.
 pub(super) fn goal(
     compiler: &Compiler<'_>,
     written: &GoalDefinition,
+    elsewhere: bool,
     names: &Names<'_>,
     faults: &mut Faults,
 ) -> Option<Goal> {
@@ -26,15 +27,18 @@ pub(super) fn goal(
         .iter()
         .filter_map(|source| Some((Arc::clone(&source.text), names.condition(source, faults)?)))
         .collect();
-    let free = written.free.iter().filter_map(|source| free(compiler, source, faults)).collect();
+    let mut freed: Vec<Free> = written.free.iter().filter_map(|source| free(compiler, source, faults)).collect();
+    if written.open {
+        freed.extend(compiler.shared.schema.ids().map(|(table, _)| Free::Table(table)));
+    }
     let answer = match &written.answer {
         None => None,
         Some(written) => Some(answer(compiler, written, names, faults)?),
     };
-    if changes.is_empty() && also.is_empty() && answer.is_none() {
+    if !elsewhere && changes.is_empty() && also.is_empty() && answer.is_none() {
         faults.push(written.name.fault("this goal asks for nothing: list changes, an answer, or what must also hold"));
     }
-    Some(Goal { changes, free, strict_history: written.strict_history, also, answer })
+    Some(Goal { changes, free: freed, strict_history: written.strict_history, also, answer })
 }
 
 fn one_change(

@@ -1,5 +1,6 @@
 //! Compiler of task definitions into templates.
 
+mod fixed;
 mod goal;
 mod parameter;
 mod solution;
@@ -17,6 +18,7 @@ use crate::expression::Roots;
 use crate::fault::Faults;
 use crate::kinds::Type;
 
+pub(super) use fixed::fixed;
 pub(super) use solution::Calls;
 
 /// Every template of a definition.
@@ -60,7 +62,7 @@ fn template(
     let record = Type::Record(record.into());
     let mut goals = Names::new(compiler.shared, &compiler.of_actions, Roots { old: false, init: true });
     goals.push(&"t".into(), record.clone());
-    let goal = goal::goal(compiler, &written.goal, &goals, faults);
+    let goal = goal::goal(compiler, &written.goal, false, &goals, faults);
     let watches = watches(compiler, written, &record, faults);
     let solution =
         written.solution.as_ref().map(|steps| calls.steps(steps, &mut solution_names(compiler, &record), faults));

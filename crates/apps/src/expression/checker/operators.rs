@@ -2,7 +2,7 @@
 
 use super::{Checker, Typed, fits, unite};
 use crate::expression::code::{Arithmetic, Code, Order, Range};
-use crate::expression::functions::is_ordered;
+use crate::expression::functions::{self, is_ordered};
 use crate::expression::syntax::{Expr, Node, Operator};
 use crate::kinds::Type;
 use crate::value::Value;
@@ -147,16 +147,40 @@ impl Checker<'_> {
 
     fn product(&mut self, offset: usize, left: &Expr, right: &Expr, hint: Option<&Type>) -> Option<Typed> {
         // Only one side has a unit, so that sides give each other no hint.
-        let hint = |side: &Expr| hint.filter(|_| !matches!(side.node, Node::Int(_)));
-        let (one, other) = (self.present(left, hint(left)), self.present(right, hint(right)));
+        let of = |side: &Expr| hint.filter(|_| !matches!(side.node, Node::Int(_)));
+        // A written decimal beside an amount is a factor, whatever unit the product is to have: the other side comes first.
+        let (one, other) = if is_decimal(left) {
+            let other = self.present(right, of(right));
+            let unit = other.as_ref().is_none_or(|other| !matches!(other.kind, Type::Money(_)));
+            (self.present(left, of(left).filter(|_| unit)), other)
+        } else {
+            let one = self.present(left, of(left));
+            let unit = !is_decimal(right) || one.as_ref().is_none_or(|one| !matches!(one.kind, Type::Money(_)));
+            let other = self.present(right, of(right).filter(|_| unit));
+            (one, other)
+        };
         let (one, other) = (one?, other?);
         let kind = match (&one.kind, &other.kind) {
+            (Type::Money(_), Type::Decimal(scale)) => {
+                return Self::scaled(one.kind.clone(), one.code, other.code, *scale);
+            }
+            (Type::Decimal(scale), Type::Money(_)) => {
+                return Self::scaled(other.kind.clone(), other.code, one.code, *scale);
+            }
             (unit @ (Type::Int | Type::Money(_) | Type::Decimal(_) | Type::Duration), Type::Int)
             | (Type::Int, unit @ (Type::Money(_) | Type::Decimal(_) | Type::Duration)) => unit.clone(),
             _ => return self.mismatch(offset, Operator::Multiply, (&one, left), (&other, right)),
         };
         let pair = Box::new([one.code, other.code]);
         Some(Typed::new(kind, Code::Arithmetic(Arithmetic::Multiply, Range::Any, pair)))
+    }
+
+    /// An amount times a decimal, rounded to its minor unit as `mul_div` does.
+    fn scaled(kind: Type, amount: Code, factor: Code, scale: u8) -> Option<Typed> {
+        let rounded = functions::overloads("mul_div").next()?;
+        let unit = 10_i64.checked_pow(u32::from(scale))?;
+        let codes = [amount, factor, Code::Constant(Value::Int(unit))];
+        Some(Typed::new(kind, Code::Call(rounded.run, codes.into())))
     }
 
     fn quotient(
@@ -247,7 +271,7 @@ impl Checker<'_> {
                 "use mul_div(x, 1, n) or split(x, n), which say what happens to the rest"
             }
             (Operator::Multiply, (Type::Money(_), _) | (_, Type::Money(_))) => {
-                "use percent(x, basis points) or mul_div(x, numerator, denominator), which say how to round"
+                "an amount is multiplied with int or dec; percent(x, basis points) and mul_div(x, numerator, denominator) say how to round"
             }
             (_, (Type::Date, Type::Int)) => "add days by add_days(date, n)",
             (Operator::Subtract, (Type::Date, Type::Date)) => "use days_between(from, to)",
@@ -283,6 +307,15 @@ impl Checker<'_> {
         };
         let (symbol, left, right) = (operator.symbol(), self.show(kinds.0), self.show(kinds.1));
         self.wrong(offset, format!("`{symbol}` cannot {verb} {left} with {right}: {advice}"))
+    }
+}
+
+/// True for a written decimal, with or without a sign.
+fn is_decimal(expr: &Expr) -> bool {
+    match &expr.node {
+        Node::Decimal(..) => true,
+        Node::Negate(inner) => is_decimal(inner),
+        _ => false,
     }
 }
 

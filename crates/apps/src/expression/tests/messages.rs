@@ -154,9 +154,9 @@ fn types_that_do_not_fit() {
             "`<` cannot compare money EUR with money USD: compare values of one type",
         ),
         (
-            "member.balance * 1.5",
-            "* 1.5",
-            "`*` cannot multiply money EUR with dec 1: use percent(x, basis points) or mul_div(x, numerator, denominator), which say how to round",
+            "member.balance * member.balance",
+            "* member",
+            "`*` cannot multiply money EUR with money EUR: an amount is multiplied with int or dec; percent(x, basis points) and mul_div(x, numerator, denominator) say how to round",
         ),
         (
             "member.balance / 2",
