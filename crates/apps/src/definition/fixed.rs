@@ -61,7 +61,7 @@ pub fn read_lines(text: &str) -> Result<Vec<FixedDefinition>, Faults> {
             Err(found) => faults.extend(found),
             Ok(task) => match places.insert(Arc::clone(&task.id.text), position.clone()) {
                 Some(first) => {
-                    faults.push(fault(format!("the id `{}` stands at {first} too: change one", task.id.text)))
+                    faults.push(fault(format!("the id `{}` stands at {first} too: change one", task.id.text)));
                 }
                 None => tasks.push(task),
             },
@@ -89,7 +89,7 @@ impl FixedDefinition {
             return Err(whole(1, message));
         }
         // The id leads the path of every fault.
-        let root = Node::of_json(&Json::Object(Map::from_iter([(id.clone(), json.clone())])), position);
+        let root = Node::of_json(&Json::Object(Map::from_iter([(id, json.clone())])), position);
         read(&root, |at| {
             let (key, at) = at.entries()?.pop()?;
             Self::read(Name::of_key(key, &at), &at, &json)

@@ -192,7 +192,7 @@ impl AppKind {
         if let Some(id) = &secret.fixed {
             let task = self.app.fixed.iter().find(|task| *task.id == **id);
             let task = task.ok_or_else(|| format!("the app has no fixed task {id} any more"))?;
-            return self.fixed_instance(task, split, seed).map_err(|fault| fault.to_string());
+            return self.fixed_instance(task, split, seed);
         }
         let Some(noted) = secret.drawn else { return self.instance_as_before(split, seed) };
         if let Some(instance) = self.kept(split, seed, Rule::Strict).filter(|instance| drawn(instance) == noted) {
