@@ -96,7 +96,7 @@ pub struct Report {
     pub failures: Vec<String>,
     /// The faults that draws have shown, each with one of them; every one is among the failures too.
     pub findings: Vec<Finding>,
-    /// What a person should look at, and what keeps nothing from being published.
+    /// Notes for a person to look at; none keeps an app from being published.
     pub notes: Vec<String>,
     /// By template.
     pub templates: BTreeMap<String, Figures>,

@@ -18,7 +18,7 @@ pub struct Instance {
     pub app: Arc<App>,
     /// The template; that of a fixed task is its own.
     pub template: usize,
-    /// What a fixed task has instead of a template.
+    /// Parts that a fixed task has instead of a template.
     pub(crate) fixed: Option<Arc<Template>>,
     /// The values of its parameters, in order.
     pub values: Vec<Value>,

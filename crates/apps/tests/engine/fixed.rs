@@ -221,7 +221,7 @@ fn bad_lines_and_bad_rows_are_told_with_their_places() {
     }
     for (data, expected) in [
         ("{", "data.json:1:1: : the file is no JSON, correct it: EOF"),
-        ("[]", "data.json:1:1: : the file is a JSON object of tables"),
+        ("[]", "data.json:1:1: : the file must be a JSON object of tables"),
     ] {
         let faults = load_with("", data).expect_err("a fault");
         assert!(faults.iter().any(|fault| fault.starts_with(expected)), "{expected}\n{faults:#?}");

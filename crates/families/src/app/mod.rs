@@ -191,7 +191,7 @@ impl AppKind {
         let (split, seed) = (&*secret.split, secret.seed);
         if let Some(id) = &secret.fixed {
             let task = self.app.fixed.iter().find(|task| *task.id == **id);
-            let task = task.ok_or_else(|| format!("the app has no fixed task {id} any more"))?;
+            let task = task.ok_or_else(|| format!("the app has no fixed task {id} any more: list its tasks"))?;
             return self.fixed_instance(task, split, seed);
         }
         let Some(noted) = secret.drawn else { return self.instance_as_before(split, seed) };

@@ -271,7 +271,7 @@ impl Checker<'_> {
                 "use mul_div(x, 1, n) or split(x, n), which say what happens to the rest"
             }
             (Operator::Multiply, (Type::Money(_), _) | (_, Type::Money(_))) => {
-                "an amount is multiplied with int or dec; percent(x, basis points) and mul_div(x, numerator, denominator) say how to round"
+                "an amount must be multiplied with int or dec; percent(x, basis points) and mul_div(x, numerator, denominator) say how to round"
             }
             (_, (Type::Date, Type::Int)) => "add days by add_days(date, n)",
             (Operator::Subtract, (Type::Date, Type::Date)) => "use days_between(from, to)",

@@ -156,7 +156,7 @@ fn types_that_do_not_fit() {
         (
             "member.balance * member.balance",
             "* member",
-            "`*` cannot multiply money EUR with money EUR: an amount is multiplied with int or dec; percent(x, basis points) and mul_div(x, numerator, denominator) say how to round",
+            "`*` cannot multiply money EUR with money EUR: an amount must be multiplied with int or dec; percent(x, basis points) and mul_div(x, numerator, denominator) say how to round",
         ),
         (
             "member.balance / 2",
