@@ -302,7 +302,9 @@ fn rows(text: &str) -> Result<Json, Faults> {
     };
     match serde_json::from_str(text) {
         Ok(rows @ Json::Object(_)) => Ok(rows),
-        Ok(_) => Err(told(1, 1, "the file must be a JSON object of tables, each an object of rows by their ids".to_owned())),
+        Ok(_) => {
+            Err(told(1, 1, "the file must be a JSON object of tables, each an object of rows by their ids".to_owned()))
+        }
         Err(error) => Err(told(error.line(), error.column(), format!("the file is no JSON, correct it: {error}"))),
     }
 }
