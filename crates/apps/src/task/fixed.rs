@@ -9,7 +9,7 @@ use super::draw_key::begin;
 use super::episode::Episode;
 use super::instance::Instance;
 use super::outcome::{Flaw, Unfit};
-use crate::app::goal::{Change, Field, Goal, What};
+use crate::app::goal::{Change, Field, Free, Goal, What};
 use crate::app::{App, FixedTask, Template};
 use crate::data::{ChangeKind, Data, changes, told};
 use crate::definition::goal::Status;
@@ -115,7 +115,7 @@ impl FixedTask {
     fn whole_goal(&self, start: &Data) -> Result<Goal, String> {
         let mut goal = self.goal.clone();
         if let Some(patch) = &self.end {
-            goal.changes.extend(wanted(start, patch)?);
+            goal.changes.extend(wanted(start, patch, &goal.free)?);
             if goal.changes.is_empty() && goal.also.is_empty() && goal.answer.is_none() {
                 return Err("goal.end: the rows are so at the beginning already: name what changes".to_owned());
             }
@@ -136,19 +136,23 @@ fn reason(unfit: Unfit) -> String {
     }
 }
 
-/// The changes that a patch makes. Of new rows the columns that it names are wanted, but for references to other new rows.
-fn wanted(start: &Data, patch: &Json) -> Result<Vec<Change>, String> {
+/// The changes that a patch makes. Of new rows the columns that it names are wanted, but for references to other new rows. What is free is
+/// not.
+fn wanted(start: &Data, patch: &Json, free: &[Free]) -> Result<Vec<Change>, String> {
     let end = start.overlaid(patch).map_err(|faults| format!("goal.end: {}", told(&faults)))?;
     let schema = start.schema();
-    let listed = changes(start, &end).into_iter().filter(|change| !schema.table(change.row.table).untracked);
+    let listed = changes(start, &end).into_iter().filter(|change| {
+        !schema.table(change.row.table).untracked && !free.contains(&Free::Table(change.row.table))
+    });
     let wanted = listed.filter_map(|change| {
         let table = schema.table(change.row.table);
         let row = || Checked::known(Value::Row(change.row), Type::Row(change.row.table));
         let field = |column: ColumnId, value: &Value| {
             let described = table.describe(column);
+            let is_free = described.volatile || free.contains(&Free::Column(change.row.table, column));
             let is_new = matches!(value, Value::Row(row) if start.row(*row).is_none());
             let known = || Field::Equal(Checked::known(value.clone(), described.kind.clone()));
-            (!described.volatile).then(|| (column, if is_new { Field::Any } else { known() }))
+            (!is_free).then(|| (column, if is_new { Field::Any } else { known() }))
         };
         let name = |word: &str| match table.single {
             true => format!("{word} {}", table.name).into(),
