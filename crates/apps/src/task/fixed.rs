@@ -141,9 +141,9 @@ fn reason(unfit: Unfit) -> String {
 fn wanted(start: &Data, patch: &Json, free: &[Free]) -> Result<Vec<Change>, String> {
     let end = start.overlaid(patch).map_err(|faults| format!("goal.end: {}", told(&faults)))?;
     let schema = start.schema();
-    let listed = changes(start, &end).into_iter().filter(|change| {
-        !schema.table(change.row.table).untracked && !free.contains(&Free::Table(change.row.table))
-    });
+    let listed = changes(start, &end)
+        .into_iter()
+        .filter(|change| !schema.table(change.row.table).untracked && !free.contains(&Free::Table(change.row.table)));
     let wanted = listed.filter_map(|change| {
         let table = schema.table(change.row.table);
         let row = || Checked::known(Value::Row(change.row), Type::Row(change.row.table));
