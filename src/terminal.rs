@@ -3,7 +3,7 @@
 
 use std::io::{self, IsTerminal as _, Stderr, Stdout, Write};
 
-use palestra_protocol::visible::{escape, is_command};
+use palestra_protocol::visible::{escape, escape_line};
 
 /// Longest character in UTF-8, in bytes.
 const CHARACTER_BYTES_MAX: usize = 4;
@@ -100,10 +100,10 @@ impl<W: Write> Write for Plain<W> {
     }
 }
 
-/// Text of somebody else in one line, without what would command a terminal.
+/// Text of somebody else in one line; what would command a terminal is written out.
 #[must_use]
 pub fn visible(text: &str) -> String {
-    text.chars().map(|letter| if is_command(letter) { ' ' } else { letter }).collect()
+    escape_line(text).into_owned()
 }
 
 #[cfg(test)]
