@@ -100,10 +100,10 @@ impl<W: Write> Write for Plain<W> {
     }
 }
 
-/// Text of somebody else in one line; what would command a terminal is written out.
+/// Text of somebody else in one line: line ends and tabs are spaces, what else would command a terminal is written out.
 #[must_use]
 pub fn visible(text: &str) -> String {
-    escape_line(text).into_owned()
+    escape_line(&text.replace(['\n', '\t'], " ")).into_owned()
 }
 
 #[cfg(test)]

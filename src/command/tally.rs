@@ -160,7 +160,7 @@ mod tests {
         tally.add(&Err(ClientError::from(Problem::new(Code::Invalid, "tasks have no\u{1b} difficulty")).into()));
         tally.add(&Err(ClientError::from(Problem::new(Code::Invalid, "something later")).into()));
         let cause = tally.line(RUN.parse().unwrap(), "a/b@1", &PolicyFrom::Null, 6, 1.0).first_cause().unwrap();
-        assert!(cause.starts_with("invalid (422): ") && cause.ends_with("tasks have no  difficulty"), "{cause}");
+        assert!(cause.starts_with("invalid (422): ") && cause.ends_with("tasks have no\\u001b difficulty"), "{cause}");
     }
 
     #[test]

@@ -243,7 +243,7 @@ mod tests {
                 json!({"state": "failed", "error": {"code": "device", "detail": "no such device"}}),
                 "failed: no such device",
             ),
-            (JobEventKind::Log, json!({"level": "warn", "message": "a\u{1b}[2Jb\nc"}), "warn: a [2Jb c"),
+            (JobEventKind::Log, json!({"level": "warn", "message": "a\u{1b}[2Jb\nc"}), "warn: a\\u001b[2Jb c"),
             (JobEventKind::Checkpoint, json!({"step": 20}), "checkpoint after step 20"),
             (JobEventKind::Artifact, json!({"name": "a/b.svg"}), "kept a/b.svg"),
             (JobEventKind::Policy, json!({"policy": "pol_1"}), "policy pol_1"),
