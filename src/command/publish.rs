@@ -77,6 +77,9 @@ pub async fn publish(
     }
 }
 
+/// Notes that are shown as text.
+const NOTES_SHOWN_MAX: usize = 30;
+
 /// The content that is sent.
 enum Upload {
     Dataset(Submission, Vec<u8>),
@@ -171,7 +174,11 @@ fn summary(published: &Published) -> String {
     let splits: Vec<String> = environment.splits.iter().map(|(split, tasks)| format!("{split} {tasks}")).collect();
     let verb = if published.created { "published" } else { "unchanged:" };
     let name = &environment.name;
-    let notes: String = published.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let mut notes: String =
+        published.notes.iter().take(NOTES_SHOWN_MAX).map(|note| format!("note: {note}\n")).collect();
+    if let more @ 1.. = published.notes.len().saturating_sub(NOTES_SHOWN_MAX) {
+        notes.push_str(&format!("note: and {more} more: --json shows all of them\n"));
+    }
     format!(
         "{verb} {name}@{} ({})\n{notes}play it: palestra run {name} --policy builtin:null --episodes 10\n",
         environment.version,

@@ -61,7 +61,7 @@ pub(super) struct Heading {
     description: Option<String>,
     /// Words to filter by, separated by commas.
     tags: Option<String>,
-    /// Work of sandboxes: tasks that are refused are left out, with a note each, rather than refusing all.
+    /// Work of sandboxes, and databases: tasks that are refused are left out, with a note each, rather than refusing all.
     keep_going: Option<bool>,
     /// Work of sandboxes: tasks without a solution can be trained on, though nothing proves that they can be solved.
     trust_unproven: Option<bool>,
@@ -145,6 +145,7 @@ async fn sql_of(heading: Heading, upload: Document) -> Result<Submission, Failur
         return Err(Failure::new(Code::UnsupportedMediaType, detail));
     };
     let files = unpacked(move || archive::tree(&archive)).await?;
+    let keep_going = heading.keep_going.unwrap_or(false);
     let submission = heading.into_submission();
     check(&submission)?;
     Ok(Submission::Sql(sql::Submission {
@@ -152,6 +153,7 @@ async fn sql_of(heading: Heading, upload: Document) -> Result<Submission, Failur
         description: submission.description.unwrap_or_default(),
         tags: submission.tags,
         files: files.into_iter().map(|(path, file)| (path, file.bytes)).collect(),
+        keep_going,
     }))
 }
 

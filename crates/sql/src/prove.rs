@@ -63,7 +63,9 @@ pub async fn task(engine: &Arc<dyn Engine>, library: &Arc<dyn Library>, task: &T
 /// Queries of a task that are looked into and not only run.
 fn queries(task: &Task) -> impl Iterator<Item = &Spoken> {
     let of_checks = task.checks.iter().flat_map(|check| match &check.check {
-        Check::Result { gold, .. } => vec![gold],
+        Check::Result { gold, accepted, .. } => {
+            std::iter::once(gold).chain(accepted.iter().map(|other| &other.gold)).collect()
+        }
         Check::Plan { query, baseline, .. } => query.iter().chain(baseline).collect(),
         _ => Vec::new(),
     });

@@ -42,9 +42,30 @@ pub struct Task {
     /// Submission of the solution, where a query or an answer is handed in.
     #[serde(default)]
     pub solution_submission: Option<Spoken>,
+    /// The moment at which every session of it begins, in milliseconds since 1970; 2025-01-01 where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins_ms: Option<i64>,
     /// Anything else that may be known to everybody: hardness, the source of the question.
     #[serde(default)]
     pub metadata: BTreeMap<String, serde_json::Value>,
+}
+
+/// 2025-01-01T00:00:00Z, when a session begins whose task says nothing else.
+const BEGINS_MS: i64 = 1_735_689_600_000;
+
+impl Task {
+    /// The time that SQL sees as now in the action `seq`, in milliseconds since 1970: each action takes a second.
+    #[must_use]
+    pub fn now_ms(&self, seq: u64) -> i64 {
+        now_ms(self.begins_ms, seq)
+    }
+}
+
+/// As [`Task::now_ms`], of a task that begins at this moment.
+#[must_use]
+pub fn now_ms(begins_ms: Option<i64>, seq: u64) -> i64 {
+    let since = i64::try_from(seq).unwrap_or(i64::MAX).saturating_mul(1_000);
+    begins_ms.unwrap_or(BEGINS_MS).saturating_add(since)
 }
 
 /// The kinds of tasks.
@@ -163,6 +184,9 @@ pub enum Check {
         /// Aspects that are compared.
         #[serde(default)]
         compare: Compare,
+        /// Other readings of what is asked for. The query may give what one of them gives instead, but then on all data.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        accepted: Vec<Accepted>,
     },
     /// The words that were handed in are one of these, up to case, outer space and the writing of numbers.
     Answer {
@@ -270,6 +294,17 @@ impl Default for Compare {
     fn default() -> Self {
         Self { ordered: false, columns: Columns::Position, tolerance: 1e-6, strict_types: false, distinct: false }
     }
+}
+
+/// Another reference that is right as well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accepted {
+    /// It; a dialect that is missing does without it.
+    pub gold: Spoken,
+    /// True if rows count in its order.
+    #[serde(default)]
+    pub ordered: bool,
 }
 
 /// Matching of columns.

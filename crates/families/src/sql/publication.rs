@@ -1,6 +1,6 @@
 //! Publications of databases: a folder of databases with questions, or of task templates. Each is proven by playing it first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use palestra_protocol::problem::Fault;
 use palestra_sql::counterexample::Search;
 use palestra_sql::engine::{Engine, EngineError};
 use palestra_sql::fault::Fault as SqlFault;
-use palestra_sql::import::{self, Admission, Engines};
+use palestra_sql::import::{self, Admission, Engines, Imported};
 use palestra_sql::library::{Library, ScriptLibrary};
 use palestra_sql::prove;
 use palestra_sql::task::Spoken;
@@ -30,8 +30,9 @@ use palestra_environment::state::Digest;
 const TEMPLATES: &str = "environment.yaml";
 /// Faults that are told.
 const FAULTS_TOLD_MAX: usize = 100;
-/// Particulars that are told.
-const NOTES_TOLD_MAX: usize = 20;
+/// What is wrong with a question that a constant answers.
+const CONSTANT: &str = "a query that writes the result out is right on every data: set `now` where times matter, give the database rows \
+                        that make other results possible, or leave it out by --keep-going";
 /// Tasks of each template that are proven.
 const SEEDS: u64 = 2;
 /// Time limit of a proof in minutes.
@@ -47,6 +48,8 @@ pub struct Submission {
     pub tags: Vec<String>,
     /// Files by path.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// True if questions that a constant answers are left out, rather than refusing all.
+    pub keep_going: bool,
 }
 
 /// The part that is stored beside the rows.
@@ -108,7 +111,7 @@ pub fn parse(submission: Submission, databases: &Databases, left: Left) -> Resul
 }
 
 async fn parse_templates(submission: Submission, databases: &Databases) -> Result<Parsed, Vec<SqlFault>> {
-    let Submission { name, description, tags, files } = submission;
+    let Submission { name, description, tags, files, .. } = submission;
     let suite = Arc::new(Suite::load(&files)?);
     let library: Arc<dyn Library> = Arc::clone(&suite) as _;
     let environment = suite.environment();
@@ -152,7 +155,7 @@ async fn parse_templates(submission: Submission, databases: &Databases) -> Resul
 }
 
 async fn parse_databases(submission: Submission, databases: &Databases) -> Result<Parsed, Vec<SqlFault>> {
-    let Submission { name, description, tags, files } = submission;
+    let Submission { name, description, tags, files, keep_going } = submission;
     let engines = Engines {
         sqlite: engine(databases, Dialect::Sqlite).await?,
         postgres: match databases.engine(Dialect::Postgres).await {
@@ -162,9 +165,11 @@ async fn parse_databases(submission: Submission, databases: &Databases) -> Resul
         },
     };
     let mut imported = import::read(&files, &engines.sqlite).await?;
+    import::choose_moments(&engines.sqlite, &mut imported).await;
     import::try_out(&engines.sqlite, &imported).await?;
     import::vary(&engines.sqlite, &mut imported, Search::default()).await?;
     let admission = import::admit(&engines, &mut imported).await?;
+    let left_out = leave_out(&mut imported, &admission, keep_going)?;
     let scripts = imported.scripts().map_err(|error| vec![SqlFault::new("databases", error.to_string())])?;
     let mut rows: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (split, task) in &imported.rows {
@@ -174,11 +179,25 @@ async fn parse_databases(submission: Submission, databases: &Databases) -> Resul
     let splits = rows.iter().map(|(split, rows)| (split.clone(), rows.len() as u64)).collect();
     let rows = rows.into_iter().collect();
     let parsed = stored(name, description, tags, Content::Databases(scripts), splits, rows)?;
-    Ok(Parsed { notes: notes(&admission, &imported.notes), ..parsed })
+    Ok(Parsed { notes: notes(&admission, left_out, imported.notes), ..parsed })
 }
 
-/// Notes for the publisher: numbers first, then particulars, as many as can be read.
-fn notes(admission: &Admission, particulars: &[String]) -> Vec<String> {
+/// Takes the questions out that a constant answers, with a note each. Without leave to, and where no other is left, they are faults.
+fn leave_out(imported: &mut Imported, admission: &Admission, keep_going: bool) -> Result<Vec<String>, Vec<SqlFault>> {
+    let constant: BTreeSet<usize> = admission.constant.iter().copied().collect();
+    if !keep_going || constant.len() == imported.rows.len() {
+        let fault = |place: &usize| SqlFault::new(&imported.places[*place], CONSTANT);
+        return if constant.is_empty() { Ok(Vec::new()) } else { Err(constant.iter().map(fault).collect()) };
+    }
+    let notes = constant.iter().map(|place| format!("left out: {}: {CONSTANT}", imported.places[*place])).collect();
+    let all = std::mem::take(&mut imported.rows).into_iter().zip(std::mem::take(&mut imported.places));
+    let kept = all.enumerate().filter(|(place, _)| !constant.contains(place)).map(|(_, kept)| kept);
+    (imported.rows, imported.places) = kept.unzip();
+    Ok(notes)
+}
+
+/// Notes for the publisher: numbers first, then what was left out, then particulars.
+fn notes(admission: &Admission, questions_left_out: Vec<String>, particulars: Vec<String>) -> Vec<String> {
     let mut notes = vec![format!(
         "{} references run on SQLite, {} of them give rows; {} can be played on PostgreSQL as well",
         admission.sqlite,
@@ -186,10 +205,8 @@ fn notes(admission: &Admission, particulars: &[String]) -> Vec<String> {
         admission.postgres + admission.postgres_but_for_ties
     )];
     notes.extend(admission.left_out.iter().map(|(why, places)| format!("{} on SQLite alone: {why}", places.len())));
-    notes.extend(particulars.iter().take(NOTES_TOLD_MAX).cloned());
-    if particulars.len() > NOTES_TOLD_MAX {
-        notes.push(format!("and {} more", particulars.len() - NOTES_TOLD_MAX));
-    }
+    notes.extend(questions_left_out);
+    notes.extend(particulars);
     notes
 }
 

@@ -102,7 +102,10 @@ impl Domain {
             }
             Sort::Blob => Value::Blob(number.to_be_bytes().to_vec()),
             Sort::Text => match self.any(rng) {
-                Some(Value::Text(text)) => Value::Text(lookalike(&text, rng)),
+                // Imported dates are texts.
+                Some(Value::Text(text)) => {
+                    later(&Value::Text(text.clone()), number).unwrap_or_else(|| Value::Text(lookalike(&text, rng)))
+                }
                 Some(Value::Integer(_)) => Value::Integer(number),
                 Some(other) => other,
                 None => Value::Text(format!("word {number}")),

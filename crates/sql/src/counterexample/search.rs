@@ -60,6 +60,8 @@ pub struct ReferenceStats {
     pub others: Vec<usize>,
     /// True if its result on each of them does not depend on the order in which rows are stored.
     pub deterministic: bool,
+    /// Of all other databases, those on which it does not.
+    pub steady: Vec<usize>,
     /// Number of mutants that were tried, the result written out among them.
     pub mutants: usize,
     /// Number of mutants that give another result on the first database or one of the others.
@@ -114,6 +116,7 @@ pub async fn search(
             deterministic: !chosen.is_empty() && chosen.iter().all(|place| candidates[*place].1[at].deterministic),
             mutants: trial.queries.len() - 1,
             rejected: rejected.len(),
+            steady: Vec::new(),
             others: chosen,
         });
     }
@@ -121,6 +124,10 @@ pub async fn search(
     let used: Vec<usize> = used.into_iter().collect();
     for place in stats.iter_mut().flat_map(|stats| &mut stats.others) {
         *place = used.iter().position(|other| other == place).unwrap_or_default();
+    }
+    for (at, stats) in stats.iter_mut().enumerate() {
+        let steady = |place: &usize| candidates[used[*place]].1[at].deterministic;
+        stats.steady = (0..used.len()).filter(steady).collect();
     }
     let datasets = candidates
         .into_iter()

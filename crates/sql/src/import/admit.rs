@@ -7,6 +7,7 @@ use super::test_bed::{Failure, TestBed, Ties};
 use super::{FAULTS_MAX, Imported, order};
 use crate::compare::difference;
 use crate::dataset::Dataset;
+use crate::engine::StatementResult;
 use crate::fault::Fault;
 use crate::task::{Check, Compare, Data, Spoken, Task};
 use crate::translate::to_postgres;
@@ -30,6 +31,8 @@ pub struct Admission {
     pub unordered: usize,
     /// References that cut between rows that tie, so that their answer is one of several.
     pub ambiguous: usize,
+    /// Places of the rows whose result is the same on every other data, so that a query which writes it out is right.
+    pub constant: Vec<usize>,
 }
 
 /// Runs every reference on every data of its task, on both engines. What PostgreSQL does not give as SQLite does is taken from the
@@ -43,8 +46,9 @@ pub async fn admit(engines: &Engines, imported: &mut Imported) -> Result<Admissi
     let mut faults = Vec::new();
     let names: Vec<String> = imported.databases.keys().filter(|name| !name.contains('#')).cloned().collect();
     for name in names {
-        let of_database = |task: &&mut Task| task.data == Data::Stored(name.clone());
-        let tasks: Vec<&mut Task> = imported.rows.iter_mut().map(|(_, task)| task).filter(of_database).collect();
+        let of_database = |(_, task): &(usize, &mut Task)| task.data == Data::Stored(name.clone());
+        let all = imported.rows.iter_mut().map(|(_, task)| task).enumerate();
+        let tasks: Vec<(usize, &mut Task)> = all.filter(of_database).collect();
         if tasks.is_empty() {
             continue;
         }
@@ -57,8 +61,8 @@ pub async fn admit(engines: &Engines, imported: &mut Imported) -> Result<Admissi
         };
         let (dataset, notes) = (&imported.databases[&name], &mut imported.notes);
         let mut examination = Examination { name: &name, test_bed, dataset, admission: &mut admission, notes };
-        for task in tasks {
-            faults.extend(examination.task(task).await.err());
+        for (place, task) in tasks {
+            faults.extend(examination.task(place, task).await.err());
         }
         examination.test_bed.close().await;
     }
@@ -76,54 +80,41 @@ struct Examination<'a> {
 }
 
 impl Examination<'_> {
-    async fn task(&mut self, task: &mut Task) -> Result<(), Fault> {
+    async fn task(&mut self, place: usize, task: &mut Task) -> Result<(), Fault> {
         let label = format!("{}: {}", self.name, task.instruction.lines().next().unwrap_or_default());
+        let begins_ms = task.begins_ms;
         let mut names: Vec<String> = std::iter::once(&task.data).chain(&task.others).filter_map(stored).collect();
-        let Some((gold, compare)) = task.checks.iter_mut().find_map(|check| match &mut check.check {
-            Check::Result { gold, compare } => Some((gold, compare)),
+        let Some((gold, compare, accepted)) = task.checks.iter_mut().find_map(|check| match &mut check.check {
+            Check::Result { gold, compare, accepted } => Some((gold, compare, accepted)),
             _ => None,
         }) else {
             return Ok(());
         };
         let text = gold.in_dialect(Dialect::Sqlite).unwrap_or_default().to_owned();
-        let mut slow = Vec::new();
-        for name in &names {
-            let opened =
-                self.test_bed.sqlite(name).ok_or_else(|| Fault::new(&label, format!("there is no {name}: add it")))?;
-            let result = match opened.run(&text).await {
-                Ok(result) => result,
-                Err(Failure::Slow) if name != self.name => {
-                    self.notes.push(format!("{label}: not judged on {name}, where the reference takes too long"));
-                    slow.push(name.clone());
-                    continue;
-                }
-                Err(why) => return Err(Fault::new(&label, format!("{name}: {why}"))),
-            };
-            let ties = opened.ties(&text).await;
-            if compare.ordered && ties != Ties::None {
-                compare.ordered = false;
-                self.admission.unordered += 1;
-                self.notes
-                    .push(format!("{label}: rows tie in the reference's order on {name}: the order does not count"));
-            }
-            if name != self.name {
-                continue;
-            }
-            if ties == Ties::AtTheCut {
-                self.admission.ambiguous += 1;
-                self.notes.push(format!("{label}: the reference cuts between rows that tie"));
-                task.metadata.insert("ambiguous".into(), true.into());
-            }
-            if result.rows.is_empty() {
-                self.notes.push(format!("{label}: the reference gives no rows"));
-            } else {
-                self.admission.with_rows += 1;
-            }
+        let asked = Asked { label: &label, what: "the reference", sql: &text, begins_ms };
+        let first = self.run(&asked, &mut names, &mut compare.ordered).await?;
+        if first.ties == Ties::AtTheCut {
+            self.admission.ambiguous += 1;
+            self.notes.push(format!(
+                "{label}: a weak judge: the reference cuts between rows that tie, and a query that keeps another of them is wrong"
+            ));
+            task.metadata.insert("ambiguous".into(), true.into());
         }
-        names.retain(|name| !slow.contains(name));
-        task.others.retain(|other| !stored(other).is_some_and(|name| slow.contains(&name)));
+        if first.results[0].1.rows.is_empty() {
+            self.notes.push(format!("{label}: a weak judge: the reference gives no rows, as do many wrong queries"));
+        } else {
+            self.admission.with_rows += 1;
+        }
+        let mut runs = vec![(first, *compare)];
+        for (number, other) in accepted.iter_mut().enumerate() {
+            let what = format!("accepted query {}", number + 1);
+            let sql = other.gold.in_dialect(Dialect::Sqlite).unwrap_or_default();
+            let asked = Asked { label: &label, what: &what, sql, begins_ms };
+            let run = self.run(&asked, &mut names, &mut other.ordered).await?;
+            runs.push((run, Compare { ordered: other.ordered, ..*compare }));
+        }
         self.admission.sqlite += 1;
-        match self.postgres(gold, compare, &names).await {
+        match self.postgres(gold, compare, &names, begins_ms).await {
             Ok(agreement) => {
                 if agreement.but_for_ties {
                     self.admission.postgres_but_for_ties += 1;
@@ -131,18 +122,68 @@ impl Examination<'_> {
                     self.admission.postgres += 1;
                 }
                 for name in &agreement.unsure {
-                    self.notes.push(format!("{label}: not judged on {name}, where the engines take different rows"));
+                    self.notes.push(format!(
+                        "{label}: a weak judge: not judged on {name}, where the engines take different rows"
+                    ));
                 }
-                task.others.retain(|other| !stored(other).is_some_and(|name| agreement.unsure.contains(&name)));
+                names.retain(|name| !agreement.unsure.contains(name));
+                for (number, other) in accepted.iter_mut().enumerate() {
+                    let how = Compare { ordered: other.ordered, ..*compare };
+                    let agreed = self.postgres(&other.gold, &how, &names, begins_ms).await;
+                    if agreed.is_ok_and(|agreement| agreement.unsure.is_empty()) {
+                        continue;
+                    }
+                    self.notes.push(format!("{label}: accepted query {} counts on SQLite alone", number + 1));
+                    on_sqlite_alone(&mut other.gold);
+                }
             }
             Err((reason, detail)) => {
                 self.notes.push(format!("{label}: not on PostgreSQL: {detail}"));
                 self.admission.left_out.entry(reason).or_default().push(format!("{label}: {detail}"));
-                *gold = Spoken::Each(BTreeMap::from([(Dialect::Sqlite, text)]));
+                on_sqlite_alone(gold);
             }
         }
+        if runs.iter().any(|(run, compare)| run.is_constant(&names, compare)) {
+            self.admission.constant.push(place);
+        }
+        task.others.retain(|other| stored(other).is_some_and(|name| names.contains(&name)));
         task.solution_submission = Some(gold.clone());
         Ok(())
+    }
+
+    /// Runs a reference on every data. Data on which it takes too long are taken from the names, unless they are the task's own.
+    async fn run(&mut self, asked: &Asked<'_>, names: &mut Vec<String>, ordered: &mut bool) -> Result<Run, Fault> {
+        let Asked { label, what, sql, begins_ms } = *asked;
+        let mut run = Run { results: Vec::new(), ties: Ties::None };
+        let mut slow = Vec::new();
+        for name in names.iter() {
+            let opened =
+                self.test_bed.sqlite(name).ok_or_else(|| Fault::new(label, format!("there is no {name}: add it")))?;
+            let result = match opened.run(sql, begins_ms).await {
+                Ok(result) => result,
+                Err(Failure::Slow) if name != self.name => {
+                    self.notes
+                        .push(format!("{label}: a weak judge: not judged on {name}, where {what} takes too long"));
+                    slow.push(name.clone());
+                    continue;
+                }
+                Err(why) => return Err(Fault::new(label, format!("{name}: {what}: {why}"))),
+            };
+            let ties = opened.ties(sql, begins_ms).await;
+            if *ordered && ties != Ties::None {
+                *ordered = false;
+                self.admission.unordered += 1;
+                self.notes.push(format!(
+                    "{label}: a weak judge: rows tie in the order of {what} on {name}, so that the order does not count"
+                ));
+            }
+            if name == self.name {
+                run.ties = ties;
+            }
+            run.results.push((name.clone(), result));
+        }
+        names.retain(|name| !slow.contains(name));
+        Ok(run)
     }
 
     /// Where the reference in PostgreSQL's words gives what SQLite gives; the reason and more about it, where it does not on the
@@ -152,6 +193,7 @@ impl Examination<'_> {
         gold: &Spoken,
         compare: &Compare,
         names: &[String],
+        begins_ms: Option<i64>,
     ) -> Result<Agreement, (String, String)> {
         let sqlite = gold.in_dialect(Dialect::Sqlite).unwrap_or_default();
         let Some(postgres) = gold.in_dialect(Dialect::Postgres) else {
@@ -163,8 +205,8 @@ impl Examination<'_> {
         };
         let mut agreement = Agreement::default();
         for name in names {
-            let Some(difference) = self.differs(name, sqlite, postgres, compare).await? else { continue };
-            let but_for_ties = self.agrees_without_ties(name, sqlite, compare).await?;
+            let Some(difference) = self.differs(name, (sqlite, postgres), compare, begins_ms).await? else { continue };
+            let but_for_ties = self.agrees_without_ties(name, sqlite, compare, begins_ms).await?;
             if name == self.name && !but_for_ties {
                 return Err(("other rows on PostgreSQL".into(), difference));
             } else if name == self.name {
@@ -182,11 +224,12 @@ impl Examination<'_> {
         name: &str,
         sqlite: &str,
         compare: &Compare,
+        begins_ms: Option<i64>,
     ) -> Result<bool, (String, String)> {
         let Some(probes) = order::probes(sqlite).filter(|_| order::cuts(sqlite)) else { return Ok(false) };
         for probe in probes {
             let Ok(translated) = to_postgres(&probe, self.dataset) else { return Ok(false) };
-            if self.differs(name, &probe, &translated, compare).await?.is_some() {
+            if self.differs(name, (&probe, &translated), compare, begins_ms).await?.is_some() {
                 return Ok(false);
             }
         }
@@ -197,19 +240,50 @@ impl Examination<'_> {
     async fn differs(
         &mut self,
         name: &str,
-        sqlite: &str,
-        postgres: &str,
+        (sqlite, postgres): (&str, &str),
         compare: &Compare,
+        begins_ms: Option<i64>,
     ) -> Result<Option<String>, (String, String)> {
         let why_not = self.test_bed.why_not.clone();
         let failed = |why: Failure| ("an error on PostgreSQL".to_owned(), format!("{why}: {postgres}"));
         let (Some(expected), Some(found)) = self.test_bed.both(name) else { return Err((why_not.clone(), why_not)) };
-        let expected = expected.run(sqlite).await.map_err(failed)?;
-        let found = found.run(postgres).await.map_err(failed)?;
+        let expected = expected.run(sqlite, begins_ms).await.map_err(failed)?;
+        let found = found.run(postgres, begins_ms).await.map_err(failed)?;
         let how = Compare { strict_types: false, ..*compare };
         let difference = difference((&expected).into(), (&found).into(), &how);
         Ok(difference.map(|difference| format!("{name}: {difference}: {postgres}")))
     }
+}
+
+/// A reference of a question.
+struct Asked<'a> {
+    label: &'a str,
+    /// Its name for notes.
+    what: &'a str,
+    sql: &'a str,
+    begins_ms: Option<i64>,
+}
+
+/// What a reference gives on SQLite.
+struct Run {
+    /// By database, the task's own first.
+    results: Vec<(String, StatementResult)>,
+    /// On the task's own.
+    ties: Ties,
+}
+
+impl Run {
+    /// True if it gives the same on all of these: then so does a query that writes its result out.
+    fn is_constant(&self, names: &[String], compare: &Compare) -> bool {
+        let Some(((_, own), others)) = self.results.split_first() else { return true };
+        let judged = others.iter().filter(|(name, _)| names.contains(name));
+        judged.map(|(_, other)| other).all(|other| difference(own.into(), other.into(), compare).is_none())
+    }
+}
+
+fn on_sqlite_alone(gold: &mut Spoken) {
+    let text = gold.in_dialect(Dialect::Sqlite).unwrap_or_default().to_owned();
+    *gold = Spoken::Each(BTreeMap::from([(Dialect::Sqlite, text)]));
 }
 
 /// Agreement of the engines on a reference.

@@ -2,14 +2,15 @@
 //!
 //! A folder holds databases (`*.sql`, `*.sqlite`, `*.db`, named by their files) and a file of questions (`questions.json`, `.jsonl` or
 //! `.yaml`) with a reference query each. Databases are opened in SQLite's worker alone and read into datasets, from which either
-//! engine's are made. [`try_out`] runs every reference first, [`vary`] makes other data for them, and [`admit`] proves them on all data
-//! and both engines.
+//! engine's are made. [`choose_moments`] says when their sessions begin, [`try_out`] runs every reference, [`vary`] makes other data for
+//! them, and [`admit`] proves them on all data and both engines.
 
 mod admit;
 mod columns;
 mod database;
 mod engines;
 mod files;
+mod moment;
 mod order;
 mod questions;
 mod references;
@@ -23,12 +24,13 @@ use std::sync::Arc;
 use crate::dataset::{Dataset, Unwritable};
 use crate::engine::Engine;
 use crate::fault::Fault;
-use crate::task::{Spoken, Task};
+use crate::task::{Check, Compare, Spoken, Task};
 use crate::value::Dialect;
 
 pub use admit::{Admission, admit};
 pub use database::{Read, Unreadable, dataset};
 pub use engines::Engines;
+pub use moment::choose as choose_moments;
 pub use order::is_ordered;
 pub use trial::try_out;
 pub use variants::vary;
@@ -102,6 +104,19 @@ pub async fn read(files: &BTreeMap<String, Vec<u8>>, sqlite: &Arc<dyn Engine>) -
     }
     faults.truncate(FAULTS_MAX);
     if faults.is_empty() { Ok(imported) } else { Err(faults) }
+}
+
+/// The references of a task in SQLite's words, each with how results are compared with its own.
+fn references(task: &Task) -> Vec<(&str, Compare)> {
+    let mut references = Vec::new();
+    for check in &task.checks {
+        let Check::Result { gold, compare, accepted } = &check.check else { continue };
+        references.extend(gold.in_dialect(Dialect::Sqlite).map(|sql| (sql, *compare)));
+        references.extend(accepted.iter().filter_map(|other| {
+            Some((other.gold.in_dialect(Dialect::Sqlite)?, Compare { ordered: other.ordered, ..*compare }))
+        }));
+    }
+    references
 }
 
 fn listed(names: &[String]) -> String {

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::moment;
 use super::order::is_ordered;
 use crate::dataset::Dataset;
 use crate::engine::Access;
 use crate::fault::Fault;
 use crate::parse;
 use crate::script;
-use crate::task::{Check, Compare, Data, Kind, Spoken, Submission, Task, WeightedCheck};
+use crate::task::{Accepted, Check, Compare, Data, Kind, Spoken, Submission, Task, WeightedCheck};
 use crate::translate::to_postgres;
 use crate::value::Dialect;
 
@@ -30,10 +31,17 @@ struct Entry {
     question: Option<String>,
     /// The question where the reference stands elsewhere, else the reference.
     query: Option<String>,
-    gold: Option<String>,
+    /// The reference, or several that are right alike.
+    gold: Option<OneOrMore>,
     #[serde(alias = "SQL")]
     sql: Option<Json>,
+    /// For the first of `gold`.
     gold_postgres: Option<String>,
+    /// Further references: other readings of the question.
+    #[serde(default)]
+    accepted: Vec<String>,
+    /// The time that its sessions see as now.
+    now: Option<String>,
     /// Background knowledge needed to understand the question.
     evidence: Option<String>,
     #[serde(alias = "difficulty")]
@@ -44,6 +52,41 @@ struct Entry {
     compare: Option<Compare>,
 }
 
+/// A text, or a list of texts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    fn into_vec(self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::More(texts) => texts,
+        }
+    }
+}
+
+/// A file of questions as an object: what holds for all of them, and the questions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuestionSet {
+    /// The time that sessions see as now.
+    now: Option<String>,
+    /// By database, where it is another one.
+    #[serde(default)]
+    databases: BTreeMap<String, DatabaseSettings>,
+    questions: Vec<Json>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DatabaseSettings {
+    now: Option<String>,
+}
+
 /// A question that is complete.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
@@ -51,6 +94,8 @@ pub(super) struct Question {
     pub(super) database: String,
     text: String,
     gold: String,
+    accepted: Vec<String>,
+    begins_ms: Option<i64>,
     entry: Entry,
 }
 
@@ -107,28 +152,55 @@ fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
             .map(|(number, line)| (format!("{path}:{}", number + 1), serde_json::from_str(line)))
             .collect());
     }
-    let all: Vec<Json> = if path.ends_with(".json") {
+    let all: Json = if path.ends_with(".json") {
         serde_json::from_str(text).map_err(|fault| Fault::new(path, fault.to_string()))?
     } else {
         serde_saphyr::from_str(text).map_err(|fault| Fault::new(path, fault.to_string()))?
     };
-    Ok(all
+    let set = if all.is_object() {
+        serde_json::from_value(all).map_err(|fault| Fault::new(path, fault.to_string()))?
+    } else {
+        let questions = serde_json::from_value(all).map_err(|fault| Fault::new(path, fault.to_string()))?;
+        QuestionSet { now: None, databases: BTreeMap::new(), questions }
+    };
+    let QuestionSet { now, databases, questions } = set;
+    Ok(questions
         .into_iter()
         .enumerate()
-        .map(|(number, entry)| (format!("{path}: question {}", number + 1), serde_json::from_value(entry)))
+        .map(|(number, entry)| {
+            let entry = serde_json::from_value(entry).map(|entry: Entry| {
+                let of_database = databases.iter().find(|(name, _)| name.eq_ignore_ascii_case(entry.db.trim()));
+                let of_set = of_database.and_then(|(_, settings)| settings.now.as_ref()).or(now.as_ref());
+                Entry { now: entry.now.clone().or_else(|| of_set.cloned()), ..entry }
+            });
+            (format!("{path}: question {}", number + 1), entry)
+        })
         .collect())
+}
+
+/// A query without the end of a statement.
+fn bare(sql: &str) -> String {
+    sql.trim().trim_end_matches(';').trim_end().to_owned()
 }
 
 fn complete(location: String, mut entry: Entry) -> Result<Question, String> {
     let sql = entry.sql.take().and_then(|sql| sql.as_str().map(str::to_owned));
-    let (text, gold) = match (entry.gold.take().or(sql), entry.question.take(), entry.query.take()) {
+    let mut golds = entry.gold.take().map(OneOrMore::into_vec).unwrap_or_default().into_iter();
+    let (first, mut accepted) = (golds.next(), golds.collect::<Vec<String>>());
+    accepted.append(&mut entry.accepted);
+    let accepted: Vec<String> = accepted.iter().map(|sql| bare(sql)).collect();
+    let begins_ms = entry.now.as_deref().map(moment::read).transpose()?;
+    let (text, gold) = match (first.or(sql), entry.question.take(), entry.query.take()) {
         (Some(gold), Some(text), _) | (Some(gold), None, Some(text)) | (None, Some(text), Some(gold)) => (text, gold),
         (None, ..) => return Err("there is no reference: add it as gold, sql, or query beside question".into()),
         (_, None, None) => return Err("there is no question: add it as question".into()),
     };
-    let gold = gold.trim().trim_end_matches(';').trim_end().to_owned();
+    let gold = bare(&gold);
     entry.gold_postgres = entry.gold_postgres.take().filter(|sql| !sql.trim().is_empty());
-    for (name, field) in [("the question", &text), ("the reference", &gold), ("db", &entry.db)] {
+    let others = accepted.iter().map(|sql| ("an accepted query", sql));
+    for (name, field) in
+        [("the question", &text), ("the reference", &gold), ("db", &entry.db)].into_iter().chain(others)
+    {
         if field.trim().is_empty() {
             return Err(format!("{name} is empty: fill it"));
         }
@@ -137,16 +209,18 @@ fn complete(location: String, mut entry: Entry) -> Result<Question, String> {
         let shown: String = split.chars().take(SPLIT_BYTES_MAX).collect();
         return Err(format!("a split must be 1 to {SPLIT_BYTES_MAX} small letters, digits and _, not {shown:?}"));
     }
-    let written = [(Some(&gold), Dialect::Sqlite), (entry.gold_postgres.as_ref(), Dialect::Postgres)];
-    for (sql, dialect) in written.into_iter().filter_map(|(sql, dialect)| Some((sql?, dialect))) {
-        parse::check_reference(sql, dialect)
-            .map_err(|why| format!("the reference cannot be read, correct it: {why}"))?;
+    let postgres = entry.gold_postgres.iter().map(|sql| ("the reference", sql, Dialect::Postgres));
+    let others = accepted.iter().map(|sql| ("an accepted query", sql, Dialect::Sqlite));
+    for (name, sql, dialect) in std::iter::once(("the reference", &gold, Dialect::Sqlite)).chain(postgres).chain(others)
+    {
+        parse::check_reference(sql, dialect).map_err(|why| format!("{name} cannot be read, correct it: {why}"))?;
         let count = script::split(sql, dialect).len();
         if count != 1 {
-            return Err(format!("the reference must be one statement, and is {count}"));
+            return Err(format!("{name} must be one statement, and is {count}"));
         }
     }
-    Ok(Question { location, database: entry.db.trim().to_owned(), text: text.trim().to_owned(), gold, entry })
+    let database = entry.db.trim().to_owned();
+    Ok(Question { location, database, text: text.trim().to_owned(), gold, accepted, begins_ms, entry })
 }
 
 /// Small letters, digits and _, beginning with a letter or digit: what the names of tasks begin with.
@@ -160,7 +234,7 @@ fn is_split(name: &str) -> bool {
 impl Question {
     /// The task, with the split that it belongs to. The reference is written in PostgreSQL's words where that can be done.
     pub(super) fn task(self, database: &str, dataset: &Dataset) -> (String, Task) {
-        let Self { text, gold, entry, .. } = self;
+        let Self { text, gold, accepted, begins_ms, entry, .. } = self;
         let mut compare = entry.compare.unwrap_or_default();
         if entry.compare.is_none() {
             compare.ordered = is_ordered(&gold);
@@ -170,10 +244,18 @@ impl Question {
         if let Some(hardness) = &entry.hardness {
             metadata.insert("hardness".into(), Json::from(hardness.as_str()));
         }
-        let gold = match entry.gold_postgres.or_else(|| to_postgres(&gold, dataset).ok()) {
-            Some(postgres) => Spoken::each(gold, postgres),
-            None => Spoken::Each(BTreeMap::from([(Dialect::Sqlite, gold)])),
-        };
+        let spoken =
+            |sqlite: String, postgres: Option<String>| match postgres.or_else(|| to_postgres(&sqlite, dataset).ok()) {
+                Some(postgres) => Spoken::each(sqlite, postgres),
+                None => Spoken::Each(BTreeMap::from([(Dialect::Sqlite, sqlite)])),
+            };
+        let gold = spoken(gold, entry.gold_postgres);
+        let accepted = accepted.into_iter().map(|sql| {
+            let said = entry.ordered.or(entry.compare.map(|compare| compare.ordered));
+            let ordered = said.unwrap_or_else(|| is_ordered(&sql));
+            Accepted { gold: spoken(sql, None), ordered }
+        });
+        let accepted = accepted.collect();
         let instruction = match entry.evidence.as_deref().map(str::trim).filter(|evidence| !evidence.is_empty()) {
             Some(evidence) => format!("{text}\n\nTo know: {evidence}"),
             None => text,
@@ -192,10 +274,11 @@ impl Question {
                 name: "result".into(),
                 weight: 1.0,
                 required: false,
-                check: Check::Result { gold: gold.clone(), compare },
+                check: Check::Result { gold: gold.clone(), compare, accepted },
             }],
             solution: Vec::new(),
             solution_submission: Some(gold),
+            begins_ms,
             metadata,
         };
         (entry.split.unwrap_or_else(|| SPLIT.into()), task)
@@ -309,6 +392,8 @@ mod tests {
         );
         assert_eq!(faults[2], "questions.jsonl:3: the reference is empty: fill it");
         let (_, faults) = read("questions.json", "{}");
+        assert_eq!(faults, ["questions.json: missing field `questions`"]);
+        let (_, faults) = read("questions.json", "3");
         assert!(faults[0].starts_with("questions.json: invalid type"), "{faults:?}");
     }
 }

@@ -8,8 +8,8 @@ use super::order;
 use crate::dataset::Dataset;
 use crate::engine::{Access, CutReason, Database, Engine, EngineError, Limits, Opening, StatementResult, Step};
 use crate::fault::Fault;
-use crate::session::now_ms;
 use crate::source::Source;
+use crate::task::now_ms;
 use crate::value::Value;
 
 /// Seconds that a reference may take: as many as a statement of a session.
@@ -134,9 +134,9 @@ impl OpenDatabase {
         self.database.close().await;
     }
 
-    /// Result of a query in the first action of a session.
-    pub(super) async fn run(&mut self, sql: &str) -> Result<StatementResult, Failure> {
-        self.run_at(sql, now_ms(1)).await
+    /// Result of a query in the first action of a session that begins at this moment.
+    pub(super) async fn run(&mut self, sql: &str, begins_ms: Option<i64>) -> Result<StatementResult, Failure> {
+        self.run_at(sql, now_ms(begins_ms, 1)).await
     }
 
     /// Result of a query at a time, with fresh randomness.
@@ -156,9 +156,9 @@ impl OpenDatabase {
         }
     }
 
-    pub(super) async fn ties(&mut self, sql: &str) -> Ties {
+    pub(super) async fn ties(&mut self, sql: &str, begins_ms: Option<i64>) -> Ties {
         let Some([up, down]) = order::probes(sql) else { return Ties::None };
-        match (self.run(&up).await, self.run(&down).await) {
+        match (self.run(&up, begins_ms).await, self.run(&down, begins_ms).await) {
             (Ok(up), Ok(down)) if up.rows == down.rows => Ties::None,
             (Ok(up), Ok(down)) if sorted(&up.rows) == sorted(&down.rows) => Ties::InOrder,
             (Ok(_), Ok(_)) => Ties::AtTheCut,

@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::test_bed::{Failure, OpenDatabase};
-use super::{FAULTS_MAX, Imported};
+use super::{FAULTS_MAX, Imported, references};
 use crate::compare::difference;
 use crate::engine::Engine;
 use crate::fault::Fault;
-use crate::session::now_ms;
-use crate::task::{Check, Compare, Data, Task};
-use crate::value::Dialect;
+use crate::task::{Compare, Data, now_ms};
 
 /// After so many references that take too long no others are run: each of them takes all its time.
 const SLOW_MAX: usize = 3;
@@ -30,8 +28,11 @@ pub async fn try_out(sqlite: &Arc<dyn Engine>, imported: &Imported) -> Result<()
     for (name, dataset) in imported.databases.iter().filter(|(name, _)| !name.contains('#')) {
         let data = Data::Stored(name.clone());
         let rows = imported.rows.iter().zip(&imported.places).filter(|((_, task), _)| task.data == data);
-        let asked: Vec<_> =
-            rows.filter_map(|((_, task), at)| reference(task).map(|(sql, compare)| (at, sql, compare))).collect();
+        let asked: Vec<_> = rows
+            .flat_map(|((_, task), at)| {
+                references(task).into_iter().map(move |(sql, compare)| (at, task.begins_ms, sql, compare))
+            })
+            .collect();
         if asked.is_empty() || slow.len() >= SLOW_MAX {
             continue;
         }
@@ -42,13 +43,13 @@ pub async fn try_out(sqlite: &Arc<dyn Engine>, imported: &Imported) -> Result<()
                 continue;
             }
         };
-        for (at, sql, compare) in asked {
+        for (at, begins_ms, sql, compare) in asked {
             let tried = if slow.contains(&(name.as_str(), sql)) {
                 Err(Failure::Slow)
             } else if slow.len() >= SLOW_MAX {
                 break;
             } else {
-                repeat(&mut opened, sql, compare).await
+                repeat(&mut opened, sql, begins_ms, &compare).await
             };
             if let Err(failure) = tried {
                 if failure == Failure::Slow {
@@ -64,25 +65,23 @@ pub async fn try_out(sqlite: &Arc<dyn Engine>, imported: &Imported) -> Result<()
 }
 
 /// Checks whether a reference gives the same each time, as its judge compares.
-async fn repeat(opened: &mut OpenDatabase, sql: &str, compare: &Compare) -> Result<(), Failure> {
-    let first = opened.run(sql).await?;
+async fn repeat(
+    opened: &mut OpenDatabase,
+    sql: &str,
+    begins_ms: Option<i64>,
+    compare: &Compare,
+) -> Result<(), Failure> {
+    let first = opened.run(sql, begins_ms).await?;
     // As the judge reads what is handed in.
     if first.columns.is_empty() || !first.command.starts_with("SELECT") {
         return Err(Failure::NoQuery(first.command));
     }
     let runs = if sql.to_ascii_lowercase().contains("random") { RANDOM_RUNS } else { 1 };
     for number in 1..=runs {
-        let again = opened.run_at(sql, now_ms(1 + number * ACTIONS_BETWEEN)).await?;
+        let again = opened.run_at(sql, now_ms(begins_ms, 1 + number * ACTIONS_BETWEEN)).await?;
         if let Some(difference) = difference((&first).into(), (&again).into(), compare) {
             return Err(Failure::Unsteady(difference.0));
         }
     }
     Ok(())
-}
-
-fn reference(task: &Task) -> Option<(&str, &Compare)> {
-    task.checks.iter().find_map(|check| match &check.check {
-        Check::Result { gold, compare } => Some((gold.in_dialect(Dialect::Sqlite)?, compare)),
-        _ => None,
-    })
 }

@@ -11,7 +11,7 @@ use crate::engine::{
 };
 use crate::library::Library;
 use crate::script;
-use crate::session::{Evidence, LoggedStep, now_ms};
+use crate::session::{Evidence, LoggedStep};
 use crate::task::{Data, Spoken, Task};
 use crate::value::{Dialect, Value};
 
@@ -109,7 +109,7 @@ impl<'a> JudgeContext<'a> {
         };
         let last = evidence.steps.last().map_or(0, |logged| logged.seq);
         let opening = Opening { access: task.access, limits, seed };
-        let now_ms = now_ms(last + 1);
+        let now_ms = task.now_ms(last + 1);
         Self {
             engine,
             library,

@@ -23,6 +23,7 @@ mod structure;
 mod syntax;
 mod whole;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
@@ -30,7 +31,8 @@ use serde_json::{Value as Json, json};
 use crate::engine::Engine;
 use crate::library::Library;
 use crate::session::Evidence;
-use crate::task::{Check, Spoken, Task, WeightedCheck};
+use crate::task::{Check, Compare, Spoken, Task, WeightedCheck};
+use crate::value::Dialect;
 
 use context::{CheckFailure, JudgeContext, TaskDatabases};
 
@@ -123,14 +125,17 @@ async fn judge_once(
     evidence: &Evidence,
 ) -> Result<Judgement, CheckFailure> {
     let context = JudgeContext::new(engine, library, task, seed, evidence);
-    let mut verdicts: Vec<Verdict> = task.checks.iter().map(|_| Ok(json!({}))).collect();
+    let readings: Vec<Vec<Cow<'_, Check>>> =
+        task.checks.iter().map(|check| readings(&check.check, engine.dialect())).collect();
+    let mut verdicts: Vec<Vec<Verdict>> = readings.iter().map(|all| vec![Ok(json!({})); all.len()]).collect();
     for (number, data) in std::iter::once(&task.data).chain(&task.others).enumerate() {
         let mut databases = TaskDatabases::new(&context, data);
-        for (check, verdict) in task.checks.iter().zip(&mut verdicts) {
-            if verdict.is_err() || (number > 0 && !on_other_data(&check.check)) {
+        let of_checks = readings.iter().flatten().zip(verdicts.iter_mut().flatten());
+        for (check, verdict) in of_checks {
+            if verdict.is_err() || (number > 0 && !on_other_data(check)) {
                 continue;
             }
-            let found = match check_twice(&mut databases, &check.check).await {
+            let found = match check_twice(&mut databases, check).await {
                 Err(CheckFailure::Acting(why)) => Err(json!({"error": why})),
                 found => found?,
             };
@@ -144,7 +149,30 @@ async fn judge_once(
         }
         databases.clear().await;
     }
-    Ok(weighed(&task.checks, verdicts))
+    Ok(weighed(&task.checks, verdicts.into_iter().map(of_readings).collect()))
+}
+
+/// A check in every reading that is right in this dialect: one for each reference of a result. A reading passes where it holds on all data.
+fn readings(check: &Check, dialect: Dialect) -> Vec<Cow<'_, Check>> {
+    let Check::Result { compare, accepted, .. } = check else { return vec![Cow::Borrowed(check)] };
+    let spoken = accepted.iter().filter(|other| other.gold.in_dialect(dialect).is_some());
+    let others = spoken.map(|other| {
+        let compare = Compare { ordered: other.ordered, ..*compare };
+        Cow::Owned(Check::Result { gold: other.gold.clone(), compare, accepted: Vec::new() })
+    });
+    std::iter::once(Cow::Borrowed(check)).chain(others).collect()
+}
+
+/// The verdict of a check from those of its readings: the first that passes, else that of the first.
+fn of_readings(mut verdicts: Vec<Verdict>) -> Verdict {
+    let count = verdicts.len();
+    let passed = verdicts.iter().position(Result::is_ok);
+    let mut verdict = verdicts.swap_remove(passed.unwrap_or(0));
+    if count > 1 {
+        let evidence = verdict.as_mut().unwrap_or_else(|why| why);
+        evidence["references"] = json!({"tried": count, "passed": passed.map(|place| place + 1)});
+    }
+    verdict
 }
 
 /// True if a check is made on every data, or on the task's own alone.
@@ -176,7 +204,7 @@ async fn check_twice(databases: &mut TaskDatabases<'_>, check: &Check) -> Result
 
 async fn check_one(databases: &mut TaskDatabases<'_>, check: &Check) -> Result<Verdict, CheckFailure> {
     match check {
-        Check::Result { gold, compare } => result::check(databases, gold, compare).await,
+        Check::Result { gold, compare, .. } => result::check(databases, gold, compare).await,
         Check::Answer { accept } => Ok(answer::check(databases.context.evidence.submission.as_ref(), accept)),
         Check::State { gold, tables, compare } => state::check(databases, gold, tables, compare).await,
         Check::Unchanged { tables } => state::unchanged(databases, tables).await,

@@ -42,6 +42,7 @@ fn task(submission: Submission, checks: Json) -> Task {
         checks: checks.into_iter().enumerate().map(weighted).collect(),
         solution: Vec::new(),
         solution_submission: None,
+        begins_ms: None,
         metadata: BTreeMap::new(),
     }
 }
@@ -85,6 +86,26 @@ async fn judging_can_be_moved_between_threads() {
         judged_on(&Arc::default(), &question("SELECT count(*) FROM orders"), &query).await
     });
     assert_eq!(judging.await.expect("it ends").expect("a judgement").score(), 1.0);
+}
+
+#[tokio::test]
+async fn each_accepted_reading_is_right_and_a_mixture_of_them_is_not() {
+    // "How much do orders cost?": all together, or on average.
+    let accepted = json!([{"gold": "SELECT avg(cents) FROM orders"}, {"gold": {"postgres": "SELECT nothing"}}]);
+    let task =
+        task(Submission::Sql, json!([{"result": {"gold": "SELECT sum(cents) FROM orders", "accepted": accepted}}]));
+    let tried = async |sql: &str| passes(&task, &left(&[], json!({"sql": sql}))).await;
+    let first = tried("SELECT total(cents) FROM orders").await;
+    assert!(first.0 && first.1.contains(r#""passed":1,"tried":2"#), "{}", first.1);
+    let second = tried("SELECT sum(cents) / count(*) * 1.0 FROM orders").await;
+    assert!(!second.0, "whole numbers are divided as such: {}", second.1);
+    let second = tried("SELECT 1.0 * sum(cents) / count(*) FROM orders").await;
+    assert!(second.0 && second.1.contains(r#""passed":2"#), "{}", second.1);
+    // The sum where there are three orders, else the mean: right on each data in another reading.
+    let mixed = "SELECT CASE WHEN count(*) = 3 THEN sum(cents) ELSE avg(cents) END FROM orders";
+    let mixed = tried(mixed).await;
+    assert!(!mixed.0 && mixed.1.contains(r#""passed":null,"tried":2"#), "{}", mixed.1);
+    assert!(!tried("SELECT max(cents) FROM orders").await.0);
 }
 
 #[tokio::test]

@@ -7,15 +7,6 @@ use crate::engine::{Database, EngineError, Limits, Step, StepResult};
 use crate::script;
 use crate::value::{Dialect, Value};
 
-/// 2025-01-01T00:00:00Z, when every session begins; each action takes a second.
-const BEGINNING_MS: i64 = 1_735_689_600_000;
-
-/// The time that SQL sees as now in the action `seq`, in milliseconds since 1970.
-#[must_use]
-pub fn now_ms(seq: u64) -> i64 {
-    BEGINNING_MS.saturating_add(i64::try_from(seq).unwrap_or(i64::MAX).saturating_mul(1_000))
-}
-
 /// A surviving step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoggedStep {

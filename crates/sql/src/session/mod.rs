@@ -12,6 +12,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -26,7 +27,7 @@ use crate::value::{Dialect, Value};
 use input::Action;
 pub use input::{Input, SQL_BYTES_MAX, STATEMENTS_MAX, random_call, tools};
 use log::Snapshot;
-pub use log::{Evidence, LoggedStep, Submitted, now_ms};
+pub use log::{Evidence, LoggedStep, Submitted};
 use operation::{Explain, Operation, Query, ReadSchema, Replay, Rewind};
 
 /// Bytes of the first observation's list of tables.
@@ -108,7 +109,7 @@ impl DatabaseFactory {
     /// Checks that an untouched database can be opened.
     async fn try_untouched(&self) -> Result<(), EngineError> {
         let mut untouched = self.engine.open(&self.source, &self.opening).await?;
-        let step = Step { seq: 1, sql: "SELECT 1", parameters: &[], now_ms: now_ms(1) };
+        let step = Step { seq: 1, sql: "SELECT 1", parameters: &[], now_ms: 0 };
         untouched.run(&step).await?;
         untouched.close().await;
         Ok(())
@@ -278,7 +279,8 @@ impl DatabaseSession {
     /// Replays an action that was cut off, up to that point.
     async fn replay_cut(&mut self, seq: u64, action: Action, then: &Json) -> Result<Observation, EngineError> {
         if let (Action::Query { sql, parameters }, Some(cut)) = (action, CutOff::seen(then)) {
-            let logged = LoggedStep { seq, sql, parameters, now_ms: now_ms(seq), pure: false, cut: Some(cut) };
+            let logged =
+                LoggedStep { seq, sql, parameters, now_ms: self.task.now_ms(seq), pure: false, cut: Some(cut) };
             self.with_database(Replay(&logged, self.dialect())).await?;
             self.log.steps.push(logged);
         }
@@ -333,7 +335,7 @@ impl DatabaseSession {
     }
 
     async fn query(&mut self, seq: u64, sql: String, parameters: Vec<Value>) -> Result<Observation, EngineError> {
-        let mut logged = LoggedStep { seq, sql, parameters, now_ms: now_ms(seq), pure: false, cut: None };
+        let mut logged = LoggedStep { seq, sql, parameters, now_ms: self.task.now_ms(seq), pure: false, cut: None };
         let ran = self.with_database(Query(logged.step())).await?;
         (logged.pure, logged.cut) = (ran.pure, CutOff::of(&ran));
         let (text, data) = observe::observe(self.dialect(), &logged.sql, &ran, &self.factory.opening.limits);
@@ -484,8 +486,12 @@ async fn first_look(task: &Task, dialect: Dialect, database: &mut dyn Database) 
         Submission::Answer => ("Hand in a value", "the value"),
         Submission::State => ("When the database is as it should be, end the episode", "nothing"),
     };
+    let begins = task.begins_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let now = begins
+        .map(|begins| format!(" The time is {} (UTC).", begins.strftime("%Y-%m-%d %H:%M:%S")))
+        .unwrap_or_default();
     let text = format!(
-        "{}\n\nThe database is {engine}. {allowed} Its tables:\n{}\n\n\
+        "{}\n\nThe database is {engine}. {allowed}{now} Its tables:\n{}\n\n\
          {handed_in} with `submit`; `query`, `schema`, `explain` and `rewind` are there for the way to it. In plain text, a block \
          fenced with ```sql is a query, one fenced with ```submit hands {block} in, and text without either is a query.",
         task.instruction.trim_end(),

@@ -31,6 +31,7 @@ fn task(submission: Submission) -> Task {
         checks: Vec::new(),
         solution: Vec::new(),
         solution_submission: None,
+        begins_ms: None,
         metadata: BTreeMap::new(),
     }
 }

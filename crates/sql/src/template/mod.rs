@@ -315,7 +315,7 @@ impl Template {
         let gold = fill::spoken(&form.gold, filling).map_err(at("gold"))?;
         let mut checks: Vec<WeightedCheck> = Vec::new();
         if form.submission == Submission::Sql && gold != Spoken::Nothing {
-            let check = Check::Result { gold: gold.clone(), compare: form.compare };
+            let check = Check::Result { gold: gold.clone(), compare: form.compare, accepted: Vec::new() };
             checks.push(WeightedCheck { name: "result".to_owned(), weight: 1.0, required: true, check });
         }
         checks.extend(filled::<Vec<WeightedCheck>>(&self.checks, filling).map_err(at("checks"))?);
@@ -343,6 +343,7 @@ impl Template {
             checks,
             solution: solution.map_err(at("solution"))?,
             solution_submission: submission.transpose().map_err(at("solution_submission"))?,
+            begins_ms: None,
             metadata: form.metadata.clone(),
         };
         let wrong = form.wrong.iter().map(|text| match form.submission {

@@ -7,7 +7,7 @@ use palestra_sql::engine::sqlite::{Settings, SqliteEngine};
 use palestra_sql::engine::{Engine, Limits};
 use palestra_sql::judge::{JudgeError, Judgement, judge};
 use palestra_sql::library::Library;
-use palestra_sql::session::{DatabaseSession, Evidence, Input, LoggedStep, SessionOpening, Submitted, now_ms};
+use palestra_sql::session::{DatabaseSession, Evidence, Input, LoggedStep, SessionOpening, Submitted};
 use palestra_sql::task::Task;
 use palestra_sql::template::Suite;
 use palestra_sql::value::Dialect;
@@ -248,7 +248,7 @@ fn solved(task: &Task, dialect: Dialect) -> Json {
         seq,
         sql,
         parameters: Vec::new(),
-        now_ms: now_ms(seq),
+        now_ms: task.now_ms(seq),
         pure: false,
         cut: None,
     });

@@ -11,7 +11,7 @@ use palestra_sql::engine::{Access, Engine, Limits, Opening, StatementResult, Ste
 use palestra_sql::judge::judge;
 use palestra_sql::library::Library;
 use palestra_sql::script;
-use palestra_sql::session::{DatabaseSession, Evidence, Input, LoggedStep, SessionOpening, Submitted, now_ms};
+use palestra_sql::session::{DatabaseSession, Evidence, Input, LoggedStep, SessionOpening, Submitted};
 use palestra_sql::task::{Data, Spoken, Submission, Task};
 use palestra_sql::template::{DrawnTask, Suite};
 use palestra_sql::value::{Dialect, Value};
@@ -143,7 +143,7 @@ pub(crate) async fn score(
         seq,
         sql: sql.clone(),
         parameters: Vec::new(),
-        now_ms: now_ms(seq),
+        now_ms: task.now_ms(seq),
         pure: false,
         cut: None,
     };

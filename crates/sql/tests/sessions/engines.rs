@@ -117,6 +117,7 @@ pub(crate) fn task(submission: Submission, checks: Json) -> Task {
         checks: serde_json::from_value(checks).expect("checks"),
         solution: Vec::new(),
         solution_submission: None,
+        begins_ms: None,
         metadata: BTreeMap::new(),
     }
 }

@@ -98,7 +98,7 @@ async fn play(stage: &Stage, task: &Arc<Task>, moves: Vec<Move>) {
     {
         let there = without_seq(query(&mut session, sql).await.data);
         let seq = last + at as u64;
-        let step = Step { seq, sql, parameters: &[], now_ms: palestra_sql::session::now_ms(seq) };
+        let step = Step { seq, sql, parameters: &[], now_ms: palestra_sql::task::now_ms(None, seq) };
         let ran = fresh.run(&step).await.expect("a step");
         assert_eq!(there, observe(stage.dialect(), sql, &ran, &Limits::default()).1, "{sql} after {evidence:?}");
     }

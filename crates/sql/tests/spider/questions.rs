@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use palestra_sql::counterexample::Search;
 use palestra_sql::engine::Engine;
-use palestra_sql::import::{Admission, Imported, admit, read, try_out, vary};
+use palestra_sql::import::{Admission, Imported, admit, choose_moments, read, try_out, vary};
 use palestra_sql::judge::judge;
 use palestra_sql::library::ScriptLibrary;
 use palestra_sql::task::Task;
@@ -207,5 +207,123 @@ async fn wrong_queries_that_do_not_end_hold_nothing_up() {
     let search = Search { mutants: 40, ..SEARCH };
     vary(&engines.engines.sqlite, &mut imported, search).await.unwrap_or_else(|faults| panic!("{faults:?}"));
     assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
+    engines.close().await;
+}
+
+/// Sales of some weeks of 2019, and what sells.
+const SALES: &str = "CREATE TABLE sale (id INTEGER PRIMARY KEY, day DATE NOT NULL, cents INTEGER NOT NULL);
+INSERT INTO sale VALUES (1, '2019-01-03', 150), (2, '2019-02-11', 400), (3, '2019-04-20', 80), (4, '2019-05-02', 900), (5, '2019-05-20', 20);";
+const RECENT: &str = "SELECT count(*) FROM sale WHERE day > date('now', '-30 days')";
+const RECENT_ON_POSTGRES: &str =
+    "SELECT count(*) FROM sale WHERE day > to_char(now() - interval '30 days', 'YYYY-MM-DD')";
+
+async fn of_sales(engines: &TestEngines, questions: &serde_json::Value) -> (Imported, Admission) {
+    let files = BTreeMap::from([
+        ("questions.json".to_owned(), serde_json::to_vec(questions).expect("JSON")),
+        ("shop.sql".to_owned(), SALES.as_bytes().to_vec()),
+    ]);
+    let sqlite = &engines.engines.sqlite;
+    let mut imported = read(&files, sqlite).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    choose_moments(sqlite, &mut imported).await;
+    try_out(sqlite, &imported).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    vary(sqlite, &mut imported, Search { candidates: 6, ..SEARCH }).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    let admission = admit(&engines.engines, &mut imported).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    (imported, admission)
+}
+
+fn begins(task: &Task) -> String {
+    task.begins_ms.map_or_else(|| "usual".to_owned(), |ms| ms.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn relative_times_are_asked_when_they_decide_something_and_constants_are_told() {
+    let engines = TestEngines::new().await;
+    let asked = |now: Option<&str>, gold: &str| json!({"db": "shop", "question": "?", "gold": gold, "now": now});
+    let questions = json!([
+        json!({"db": "shop", "question": "?", "gold": RECENT, "gold_postgres": RECENT_ON_POSTGRES}),
+        asked(Some("2025-01-01"), "SELECT count(*) FROM sale WHERE day = date('now')"),
+        asked(None, "SELECT sum(cents) FROM sale"),
+        asked(None, "SELECT id, strftime('%Y', 'now') - strftime('%Y', day) FROM sale"),
+        asked(None, "SELECT 42"),
+    ]);
+    let (imported, admission) = of_sales(&engines, &questions).await;
+    let tasks: Vec<&Task> = imported.rows.iter().map(|(_, task)| task).collect();
+    // 2019-05-20 at noon: what was sold since 2019-04-20 counts.
+    let moment = "1558353600000";
+    let moments = tasks.iter().map(|task| begins(task)).collect::<Vec<_>>();
+    assert_eq!(moments, [moment, "1735689600000", "usual", "usual", "usual"]);
+    let told = imported.notes.iter().any(|note| note.contains("its time is 2019-05-20, because its relative times"));
+    assert!(told, "{:?}", imported.notes);
+    // In 2025 nothing was ever sold today: the author chose that time, and a constant is right.
+    assert_eq!(admission.constant, [1, 4], "{:?}", imported.notes);
+    let library = ScriptLibrary::new(imported.scripts().expect("scripts"));
+    let score = async |task: &Task, sql: &str| score(&engines.engines.sqlite, &library, task, sql).await;
+    assert_eq!(score(tasks[0], RECENT).await, 1.0);
+    assert_eq!(score(tasks[0], "SELECT 2").await, 0.0);
+    // The first data alone: two sales.
+    let alone = Task { others: Vec::new(), ..tasks[0].clone() };
+    assert_eq!(score(&alone, "SELECT 2").await, 1.0);
+    if let Some(postgres) = &engines.engines.postgres {
+        let gold = tasks[0].solution_submission.as_ref().and_then(|gold| gold.in_dialect(postgres.dialect()));
+        let gold = gold.expect("it is played on PostgreSQL as well");
+        assert_eq!(crate::questions::score(postgres, &library, tasks[0], gold).await, 1.0);
+    }
+    engines.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_accepted_query_is_right_on_both_engines_and_a_mixture_is_not() {
+    let engines = TestEngines::new().await;
+    let gold = ["SELECT id FROM sale ORDER BY cents DESC LIMIT 2", "SELECT id FROM sale WHERE cents > 200"];
+    let questions = json!({"now": "2019-06-01", "databases": {"SHOP": {"now": "2019-05-21"}}, "questions": [
+        {"db": "shop", "question": "Which are large?", "gold": gold, "accepted": ["SELECT id FROM sale WHERE cents > (SELECT avg(cents) FROM sale)"]},
+        {"db": "shop", "question": "How many lately?", "gold": RECENT, "now": "2019-05-22T10:00:00Z"},
+    ]});
+    let (imported, admission) = of_sales(&engines, &questions).await;
+    assert_eq!(admission.constant, Vec::<usize>::new());
+    let (large, lately) = (&imported.rows[0].1, &imported.rows[1].1);
+    assert_eq!([begins(large), begins(lately)], ["1558396800000", "1558519200000"], "a database's, a question's own");
+    assert!(!large.others.is_empty());
+    let library = ScriptLibrary::new(imported.scripts().expect("scripts"));
+    for engine in std::iter::once(&engines.engines.sqlite).chain(&engines.engines.postgres) {
+        let score = async |sql: &str| score(engine, &library, large, sql).await;
+        for right in
+            [gold[0], gold[1], "SELECT id FROM sale WHERE cents > (SELECT sum(cents) * 1.0 / count(*) FROM sale)"]
+        {
+            assert_eq!(score(right).await, 1.0, "{} on {}", right, engine.dialect().name());
+        }
+        let mixed = "SELECT id FROM sale WHERE cents > CASE WHEN (SELECT count(*) FROM sale) = 5 THEN 200 ELSE 0 END";
+        assert_eq!(score(mixed).await, 0.0, "{}", engine.dialect().name());
+    }
+    engines.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_accepted_queries_and_moments_are_told() {
+    let engines = TestEngines::new().await;
+    let questions = json!([
+        {"db": "shop", "question": "?", "gold": "SELECT 1", "accepted": ["SELECT 1; SELECT 2"]},
+        {"db": "shop", "question": "?", "gold": ["SELECT 1", " "]},
+        {"db": "shop", "question": "?", "gold": "SELECT 1", "now": "yesterday"},
+        {"db": "shop", "question": "?", "gold": ["SELECT count(*) FROM sale", "SELECT colour FROM sale"]},
+    ]);
+    let mut files = BTreeMap::from([
+        ("questions.json".to_owned(), serde_json::to_vec(&questions).expect("JSON")),
+        ("shop.sql".to_owned(), SALES.as_bytes().to_vec()),
+    ]);
+    let sqlite = &engines.engines.sqlite;
+    let faults = read(&files, sqlite).await.expect_err("faults");
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(faults[0], "questions.json: question 1: an accepted query must be one statement, and is 2");
+    assert_eq!(faults[1], "questions.json: question 2: an accepted query is empty: fill it");
+    assert!(faults[2].starts_with("questions.json: question 3: now must be a date or a time"), "{faults:?}");
+    assert_eq!(faults.len(), 3);
+    files.insert("questions.json".to_owned(), serde_json::to_vec(&json!([questions[3]])).expect("JSON"));
+    let imported = read(&files, sqlite).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    let faults = try_out(sqlite, &imported).await.expect_err("a fault");
+    assert!(faults[0].to_string().contains("no such column: colour"), "{faults:?}");
+    files.insert("questions.json".to_owned(), br#"{"now": "2024-01-01", "question": []}"#.to_vec());
+    let faults = read(&files, sqlite).await.expect_err("a fault");
+    assert!(faults[0].to_string().starts_with("questions.json: unknown field `question`"), "{faults:?}");
     engines.close().await;
 }

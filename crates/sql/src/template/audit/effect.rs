@@ -246,7 +246,7 @@ fn references(task: &Task) -> Vec<Reference<'_>> {
     let mut all: Vec<Reference<'_>> = Vec::new();
     for check in &task.checks {
         let reference = match &check.check {
-            Check::Result { gold, compare } => Reference { gold, leaves: false, ordered: compare.ordered },
+            Check::Result { gold, compare, .. } => Reference { gold, leaves: false, ordered: compare.ordered },
             Check::State { gold, .. } | Check::Queries { gold, .. } => Reference { gold, leaves: true, ordered: false },
             Check::Plan { query: Some(query), .. } => Reference { gold: query, leaves: false, ordered: false },
             _ => continue,
