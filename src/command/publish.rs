@@ -42,6 +42,9 @@ pub struct PublishArguments {
     /// Lets task folders without a solution be trained on, though nothing proves that they can be solved.
     #[arg(long)]
     pub trust_unproven: bool,
+    /// Most that doing nothing may score in task folders that declare no floor, from 0 to 1: verdicts then carry the score rescaled.
+    #[arg(long)]
+    pub floor: Option<f64>,
     /// Ends with one line of JSON instead of text.
     #[arg(long)]
     pub json: bool,
@@ -99,6 +102,7 @@ impl Upload {
                 description: description.clone(),
                 keep_going: arguments.keep_going,
                 trust_unproven: arguments.trust_unproven,
+                floor: arguments.floor,
             };
             if file.is_dir() {
                 return Ok(Self::Work(submission, "application/x-tar", packed(file)?));

@@ -18,6 +18,10 @@ pub(super) struct Tally {
     scored: u64,
     strict: u64,
     score_sum: f64,
+    /// Of the scores as their tasks rescale them; those of other tasks as they are.
+    rescaled_sum: f64,
+    /// True if any task rescales its score.
+    rescales: bool,
     /// Episodes without a score, by reason: no samples, and never zeros.
     unscored: BTreeMap<String, Unscored>,
 }
@@ -34,9 +38,11 @@ impl Tally {
     /// Counts one episode.
     pub(super) fn add(&mut self, outcome: &Result<Verdict, PlayError>) {
         match outcome {
-            Ok(Verdict { status: Status::Scored, score: Some(score), strict, .. }) => {
+            Ok(Verdict { status: Status::Scored, score: Some(score), rescaled, strict, .. }) => {
                 self.scored += 1;
                 self.score_sum += score;
+                self.rescaled_sum += rescaled.map_or(*score, |rescaled| rescaled.score);
+                self.rescales |= rescaled.is_some();
                 self.strict += u64::from(strict.unwrap_or(0));
             }
             Ok(verdict) => self.add_unscored(verdict.status.as_str(), || verdict.detail.clone().unwrap_or_default()),
@@ -64,6 +70,7 @@ impl Tally {
             episodes,
             scored: self.scored,
             mean: self.share(self.score_sum),
+            rescaled: self.share(self.rescaled_sum).filter(|_| self.rescales),
             strict: self.share(self.strict as f64),
             interval: wilson::interval_95(self.strict, self.scored),
             not_scored: self.unscored.clone(),
@@ -82,6 +89,9 @@ pub(super) struct Line {
     pub(super) scored: u64,
     /// Of the scores; null without any.
     mean: Option<f64>,
+    /// The mean of the scores between the floors and ceilings that tasks declare; absent if none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rescaled: Option<f64>,
     /// Share of scored episodes that passed every check.
     strict: Option<f64>,
     /// 95% Wilson interval of `strict`.
@@ -103,6 +113,7 @@ impl Line {
             lines.push(("not scored", format!("{} {reason}, first: {}", unscored.count, visible(&unscored.first))));
         }
         lines.push(("mean score", number(self.mean)));
+        lines.extend(self.rescaled.map(|rescaled| ("rescaled", number(Some(rescaled)))));
         lines.push(("strict", number(self.strict) + &interval.unwrap_or_default()));
         lines.push(("seconds", self.seconds.to_string()));
         facts(lines)

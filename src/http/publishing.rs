@@ -65,6 +65,8 @@ pub(super) struct Heading {
     keep_going: Option<bool>,
     /// Work of sandboxes: tasks without a solution can be trained on, though nothing proves that they can be solved.
     trust_unproven: Option<bool>,
+    /// Terminals: most that doing nothing scores in tasks that declare nothing else, in [0, 1).
+    floor: Option<f64>,
 }
 
 impl Heading {
@@ -122,6 +124,7 @@ async fn work_of(heading: Heading, upload: Document) -> Result<Submission, Failu
     };
     let keep_going = heading.keep_going.unwrap_or(false);
     let trust_unproven = heading.trust_unproven.unwrap_or(false);
+    let floor = heading.floor;
     let DatasetSubmission { name, description, tags, .. } = heading.into_submission();
     let submission = DatasetSubmission {
         name: name.clone(),
@@ -131,7 +134,7 @@ async fn work_of(heading: Heading, upload: Document) -> Result<Submission, Failu
     };
     check(&submission)?;
     let (name, description) = (name.unwrap_or_default(), description.unwrap_or_default());
-    Ok(Submission::Work(work::Submission { name, description, tags, upload, keep_going, trust_unproven }))
+    Ok(Submission::Work(work::Submission { name, description, tags, upload, keep_going, trust_unproven, floor }))
 }
 
 /// Databases name themselves in the heading; everything else about them is in their files.

@@ -62,6 +62,32 @@ async fn a_data_set_is_published_and_playable_at_once() {
 }
 
 #[tokio::test]
+async fn verdicts_of_tasks_that_declare_a_floor_carry_the_rescaled_score() {
+    let server = TestServer::start().await;
+    let publish = |row: serde_json::Value| {
+        let request = server.request(Method::POST, "/v1/environments?name=dataset/halves");
+        read(request.header("content-type", "application/jsonl").body(format!("{row}\n")))
+    };
+    let row = |floor: f64| json!({"prompt": "A or B?", "answer": "B", "choices": ["x", "y"], "floor": floor});
+    let refused = publish(row(1.0)).await;
+    assert_eq!((refused.code(), &refused.body["errors"][0]["field"]), ("invalid", &json!("floor")), "{}", refused.body);
+    assert_eq!(publish(row(0.5)).await.status, 201);
+    for (answer, score) in [("B", 1.0), ("A", 0.0)] {
+        let task = json!({"environment": "dataset/halves", "task": {"split": "train", "index": 0}});
+        let session = server.post("/v1/sessions", &task).await.ok();
+        assert_eq!(session["task"]["score_range"], json!({"floor": 0.5, "ceiling": 1.0}));
+        let path = format!("/v1/sessions/{}/step", session["id"].as_str().unwrap());
+        let verdict = server.post(&path, &json!({"action": {"text": answer}})).await.ok()["verdict"].clone();
+        assert_eq!(verdict["rescaled"], json!({"score": score, "floor": 0.5, "ceiling": 1.0}), "{verdict}");
+        let stored = server.get(&format!("/v1/episodes/{}", verdict["episode"].as_str().unwrap())).await.ok();
+        assert_eq!(stored["verdict"]["rescaled"], verdict["rescaled"], "{stored}");
+    }
+    let session = server.post("/v1/sessions", &json!({"environment": "bench/counter"})).await.ok();
+    assert!(session["task"].get("score_range").is_none());
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn every_broken_line_is_named_and_nothing_is_stored() {
     let server = TestServer::start().await;
     let request = server.request(Method::POST, "/v1/environments?name=dataset/broken&verifier=exact");

@@ -197,6 +197,39 @@ async fn a_folder_of_databases_becomes_an_environment_on_both_engines() {
 }
 
 #[tokio::test]
+async fn questions_that_a_constant_answers_are_refused_or_left_out() {
+    let server = TestServer::start_with(with_workers).await;
+    let question = |query: &str, gold: Value| json!({"db": "pond", "query": query, "gold": gold});
+    let fine =
+        question("How many ducks, or how heavy?", json!(["SELECT count(*) FROM duck", "SELECT sum(weight) FROM duck"]));
+    let constant = question("What is the answer?", json!("SELECT 42"));
+    let mut files = folder();
+    files.insert("questions.json", json!([constant, fine]).to_string());
+    let (status, problem) = publish(&server, "sql/pond", &files).await;
+    assert_eq!((status, &problem["errors"][0]["file"]), (422, &json!("questions.json: question 1")), "{problem}");
+    let detail = problem["errors"][0]["detail"].as_str().expect("words");
+    assert!(detail.contains("a query that writes the result out is right on every data"), "{detail}");
+    let (status, published) = publish(&server, "sql/pond&keep_going=true", &files).await;
+    assert_eq!(status, 201, "{published}");
+    assert_eq!(published["environment"]["splits"], json!({"test": 1}));
+    let notes = published["notes"].to_string();
+    assert!(notes.contains("left out: questions.json: question 1: a query that writes"), "{notes}");
+    for (sql, score) in
+        [("SELECT count(id) FROM duck", 1.0), ("SELECT total(weight) FROM duck", 1.0), ("SELECT 4", 0.0)]
+    {
+        let body = json!({"environment": "sql/pond", "task": {"split": "test", "index": 0}});
+        let session = path(&server.post("/v1/sessions", &body).await.ok());
+        let action = json!({"seq": 1, "action": {"tool": "submit", "arguments": {"sql": sql}}});
+        let step = server.post(&format!("{session}/step"), &action).await.ok();
+        assert_eq!(step["verdict"]["score"], json!(score), "{sql}: {step}");
+    }
+    files.insert("questions.json", json!([constant]).to_string());
+    let (status, problem) = publish(&server, "sql/pond&keep_going=true", &files).await;
+    assert_eq!(status, 422, "where nothing is left, nothing is published: {problem}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_proven_is_not_published() {
     let server = TestServer::start_with(with_workers).await;
     let mut broken = folder();

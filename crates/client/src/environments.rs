@@ -66,6 +66,9 @@ pub struct Submission {
     /// Work of sandboxes: tasks without a solution can be trained on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trust_unproven: bool,
+    /// Work of sandboxes: most that doing nothing scores in tasks that declare nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
 }
 
 /// `family/name` or `family/name@version`, in the two parts of its address.

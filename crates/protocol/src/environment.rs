@@ -198,8 +198,60 @@ pub struct Task {
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Value>))]
     #[serde(deserialize_with = "list::plain")]
     pub tools: Shared<Vec<Value>>,
+    /// Scores between which it is rescaled; absent where its scores are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_range: Option<ScoreRange>,
     /// Anything else that its maker attached.
     pub metadata: Value,
+}
+
+/// Scores of a task between which others are rescaled: that of doing nothing, and that of a solution.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ScoreRange {
+    /// Most that doing nothing may score, in [0, 1).
+    #[serde(default)]
+    pub floor: f64,
+    /// Least that a solution must score, above the floor and at most 1.
+    #[serde(default = "ScoreRange::most")]
+    pub ceiling: f64,
+}
+
+impl ScoreRange {
+    /// A range that is declared by one of its ends, or both; `None` where neither is.
+    ///
+    /// # Errors
+    /// When it is none, in words.
+    pub fn declared(floor: Option<f64>, ceiling: Option<f64>) -> Result<Option<Self>, String> {
+        if floor.is_none() && ceiling.is_none() {
+            return Ok(None);
+        }
+        let range = Self { floor: floor.unwrap_or(0.0), ceiling: ceiling.unwrap_or_else(Self::most) };
+        if 0.0 <= range.floor && range.floor < range.ceiling && range.ceiling <= 1.0 {
+            return Ok(Some(range));
+        }
+        Err(format!(
+            "floor and ceiling must be from 0 to 1, and the floor below the ceiling, not {} and {}",
+            range.floor, range.ceiling
+        ))
+    }
+
+    /// A score rescaled so that the floor is 0 and the ceiling 1; what is beyond either is cut off.
+    #[must_use]
+    pub fn rescaled(&self, score: f64) -> f64 {
+        ((score - self.floor) / (self.ceiling - self.floor)).clamp(0.0, 1.0)
+    }
+
+    fn most() -> f64 {
+        1.0
+    }
+}
+
+impl Default for ScoreRange {
+    fn default() -> Self {
+        Self { floor: 0.0, ceiling: Self::most() }
+    }
 }
 
 /// An app's definition, as it was published.

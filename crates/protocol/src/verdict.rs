@@ -15,6 +15,9 @@ pub struct Verdict {
     pub status: Status,
     /// In [0, 1]; null unless `scored`.
     pub score: Option<f64>,
+    /// The score between the floor and the ceiling that the task declares; absent unless `scored` and declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rescaled: Option<Rescaled>,
     /// 1 when every check passed, else 0; null unless `scored`.
     pub strict: Option<u8>,
     /// True if the task counts as solved.
@@ -37,6 +40,18 @@ pub struct Verdict {
     /// Why the episode was not scored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+/// A score in the range that its task declares.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Rescaled {
+    /// In [0, 1]: 0 at the floor and below, 1 at the ceiling and above.
+    pub score: f64,
+    /// Most that doing nothing scores.
+    pub floor: f64,
+    /// Least that a solution scores.
+    pub ceiling: f64,
 }
 
 /// Scored, or the reason why an episode was not.

@@ -118,6 +118,7 @@ impl<P: Puzzle> TaskGenerator for PuzzleKind<P> {
                 template: self.spec.name.rsplit('/').next().unwrap_or_default().to_owned(),
                 messages: vec![Message::new("user", self.puzzle.prompt(&instance))],
                 tools: self.spec.tools.clone(),
+                score_range: None,
                 metadata: self.puzzle.metadata(&instance),
             },
             secret,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
-use palestra_protocol::environment::Recovery;
+use palestra_protocol::environment::{Recovery, ScoreRange};
 use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::session::Verify;
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
-use palestra_protocol::verdict::{Status, Usage, Verdict, VerifierName};
+use palestra_protocol::verdict::{Rescaled, Status, Usage, Verdict, VerifierName};
 use tokio::sync::watch;
 
 use super::cell::{Live, Slot};
@@ -322,6 +322,7 @@ impl Docket {
             episode: self.episode,
             status: Status::VerifierError,
             score: None,
+            rescaled: None,
             strict: None,
             passed: false,
             trainable: false,
@@ -347,7 +348,7 @@ impl Docket {
 
     /// Judges; a panic or a fault of the verifier is a status.
     pub(super) fn judge(self) -> Verdict {
-        let skeleton = self.skeleton();
+        let (skeleton, range) = (self.skeleton(), self.task.public.score_range);
         let evidence = match self.evidence {
             Ok(evidence) => evidence,
             Err((status, detail)) => return Verdict { status, detail: Some(detail), ..skeleton },
@@ -361,13 +362,13 @@ impl Docket {
         let judged = judged.map_err(|error| error.detail).and_then(|judged| judged.map_err(|error| error.0));
         match judged {
             Err(detail) => Verdict { detail: Some(bound::detail(detail)), usage, ..skeleton },
-            Ok(judgement) => scored(judgement, Verdict { usage, ..skeleton }),
+            Ok(judgement) => scored(judgement, range, Verdict { usage, ..skeleton }),
         }
     }
 
     /// Judges in places of the judge's own.
     async fn judge_live(self, verifier: &dyn LiveVerifier) -> Verdict {
-        let skeleton = self.skeleton();
+        let (skeleton, range) = (self.skeleton(), self.task.public.score_range);
         let evidence = match self.evidence {
             Ok(evidence) => evidence,
             Err((status, detail)) => return Verdict { status, detail: Some(detail), ..skeleton },
@@ -386,13 +387,13 @@ impl Docket {
                 without(Status::VerifierError, format!("the verifier panicked, report it: {words}"))
             }
             Ok(Ok(Err(Unjudged { status, detail }))) => without(status, detail),
-            Ok(Ok(Ok((judgement, judge)))) => scored(judgement, Verdict { judge, ..skeleton }),
+            Ok(Ok(Ok((judgement, judge)))) => scored(judgement, range, Verdict { judge, ..skeleton }),
         }
     }
 }
 
 /// The verdict of a judgement; one whose score is none is a fault of the verifier.
-fn scored(judgement: Judgement, skeleton: Verdict) -> Verdict {
+fn scored(judgement: Judgement, range: Option<ScoreRange>, skeleton: Verdict) -> Verdict {
     match judgement.score() {
         Err(error) => Verdict { detail: Some(error.0), ..skeleton },
         Ok(score) => {
@@ -400,6 +401,11 @@ fn scored(judgement: Judgement, skeleton: Verdict) -> Verdict {
             Verdict {
                 status: Status::Scored,
                 score: Some(score),
+                rescaled: range.map(|range| Rescaled {
+                    score: range.rescaled(score),
+                    floor: range.floor,
+                    ceiling: range.ceiling,
+                }),
                 strict: Some(u8::from(passed)),
                 passed,
                 trainable: judgement.trainable,

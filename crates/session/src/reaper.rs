@@ -257,6 +257,7 @@ impl Sessions {
             episode: episode.id,
             status,
             score: None,
+            rescaled: None,
             strict: None,
             passed: false,
             trainable: false,

@@ -21,7 +21,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
     ("client", &["protocol"]),
     ("apps", &["state"]),
     ("sandbox", &["sandbox-agent"]),
-    ("workbench", &["sandbox", "state"]),
+    ("workbench", &["protocol", "sandbox", "state"]),
     ("sql", &["sqlite-worker"]),
     ("environment", &["protocol", "state"]),
     ("puzzles", &["environment", "protocol"]),

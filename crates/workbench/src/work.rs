@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use palestra_protocol::environment::ScoreRange;
 use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::{Ending, SandboxError, Sandboxes};
 use serde_json::{Map, Value};
@@ -92,6 +93,11 @@ pub trait Work: Send + Sync + 'static {
     /// Calls that solve the task, for gates, tests, and jobs that play them. Never shown to the acting side.
     fn oracle(&self, row: &Value, seed: u64) -> Option<Vec<Call>>;
 
+    /// Declares the floor of a row that declares no range itself; false where rows of this family have none.
+    fn declare_floor(&self, _row: &mut Value, _floor: f64) -> bool {
+        false
+    }
+
     /// Calls of a control, where doing nothing would leave the judge nothing to run.
     fn control(&self, _row: &Value) -> Vec<Call> {
         Vec::new()
@@ -155,6 +161,8 @@ pub struct Brief {
     pub instruction: String,
     /// In [0, 1].
     pub difficulty: Option<f64>,
+    /// Where its scores are rescaled.
+    pub score_range: Option<ScoreRange>,
     /// Its template or area.
     pub template: String,
     /// Further public data.

@@ -114,6 +114,7 @@ impl TaskGenerator for Slow {
                 template: "say".to_owned(),
                 messages: vec![Said::new("system", "Be polite."), Said::new("user", "Say something.")],
                 tools: Shared::default(),
+                score_range: None,
                 metadata: Value::Null,
             },
             secret: Value::Null,

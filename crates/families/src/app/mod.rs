@@ -255,6 +255,7 @@ impl AppKind {
                     Message::new("user", instance.text.clone()),
                 ],
                 tools: self.spec.tools.clone(),
+                score_range: None,
                 metadata: json!({}),
             },
             secret: serde_json::to_value(secret).map_err(|error| TaskError::Broken(error.to_string()))?,

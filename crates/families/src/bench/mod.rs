@@ -48,6 +48,7 @@ fn target_task(
             template: "target".to_owned(),
             messages: vec![Message::new("user", instruction(target))],
             tools: spec.tools.clone(),
+            score_range: None,
             metadata: json!({"target": target}),
         },
         secret: json!({"target": target}),

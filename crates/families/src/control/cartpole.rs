@@ -167,6 +167,7 @@ impl TaskGenerator for Cartpole {
                 template: "cartpole".to_owned(),
                 messages: vec![Message::new("user", instruction(steps))],
                 tools: self.spec.tools.clone(),
+                score_range: None,
                 metadata: problem.clone(),
             },
             secret: problem,

@@ -171,7 +171,8 @@ impl TaskRows for Dataset {
                 template: "row".to_owned(),
                 messages: row.messages(self.system.as_deref()),
                 tools: self.spec.tools.clone(),
-                metadata: row.metadata.unwrap_or_else(|| json!({})),
+                score_range: row.score_range().map_err(TaskError::Broken)?,
+                metadata: row.metadata.clone().unwrap_or_else(|| json!({})),
             },
             secret: json!({"answer": row.answer, "choices": choices, "verifier": row.verifier}),
         })

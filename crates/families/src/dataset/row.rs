@@ -1,5 +1,6 @@
 //! One row of a data set: a question, its answer, and how it is told to a policy.
 
+use palestra_protocol::environment::ScoreRange;
 use palestra_protocol::observation::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,6 +24,12 @@ pub(super) struct Row {
     pub(super) metadata: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) verifier: Option<Value>,
+    /// Score of doing nothing, of chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) floor: Option<f64>,
+    /// Score of a right answer, where it is not 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ceiling: Option<f64>,
     #[serde(default, skip_serializing)]
     pub(super) split: Option<String>,
 }
@@ -63,6 +70,11 @@ pub(super) enum Scalar {
 }
 
 impl Row {
+    /// Where its scores are rescaled.
+    pub(super) fn score_range(&self) -> Result<Option<ScoreRange>, String> {
+        ScoreRange::declared(self.floor, self.ceiling)
+    }
+
     /// The choices as texts.
     pub(super) fn choices(&self) -> Vec<String> {
         let text = |choice: &Scalar| match choice {
@@ -101,6 +113,9 @@ impl Row {
 
     /// The fault of the question, as the field and the reason.
     pub(super) fn fault(&self) -> Option<(&'static str, &'static str)> {
+        if self.score_range().is_err() {
+            return Some(("floor", "floor and ceiling must be from 0 to 1, and the floor below the ceiling"));
+        }
         match (&self.prompt, &self.messages) {
             (Some(_), Some(_)) => Some(("messages", "a row has either a prompt or messages")),
             (None, None) => Some(("prompt", "a row needs a prompt or messages")),

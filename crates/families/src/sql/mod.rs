@@ -135,6 +135,7 @@ impl SqlKind {
                 template: task.template.clone(),
                 messages: vec![Message::new("user", task.instruction.clone())],
                 tools: self.spec.tools.clone(),
+                score_range: None,
                 metadata: Value::Object(metadata),
             },
             secret,

@@ -121,6 +121,7 @@ impl WorkKind {
                 template: brief.template,
                 messages,
                 tools: self.spec.tools.clone(),
+                score_range: brief.score_range,
                 metadata: Value::Object(brief.metadata),
             },
             secret: row,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use palestra_protocol::environment::ScoreRange;
 use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
 use palestra_sandbox::Sandboxes;
@@ -34,6 +35,8 @@ pub struct Submission {
     pub keep_going: bool,
     /// True if tasks that nothing proves can be trained on.
     pub trust_unproven: bool,
+    /// Most that doing nothing scores in tasks that declare nothing else.
+    pub floor: Option<f64>,
 }
 
 /// The part that is stored beside the rows.
@@ -84,6 +87,13 @@ pub fn parse(submission: &Submission, sandboxes: &Sandboxes) -> Result<Parsed, V
     }
     if submission.trust_unproven {
         rows.iter_mut().for_each(|(_, row)| work.trust(row));
+    }
+    if let Some(floor) = submission.floor {
+        ScoreRange::declared(Some(floor), None).map_err(|why| vec![told(Some("floor"), why)])?;
+        if !rows.iter_mut().all(|(_, row)| work.declare_floor(row, floor)) {
+            let detail = "tasks of this family are scored from 0: leave out `floor`".to_owned();
+            return Err(vec![told(Some("floor"), detail)]);
+        }
     }
     let left_out = faults.iter().map(|fault| format!("left out: {}: {}", fault.place, fault.detail)).collect();
     let heading = (submission.description.clone(), submission.tags.clone());

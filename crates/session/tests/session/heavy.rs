@@ -150,6 +150,7 @@ impl TaskGenerator for Slow {
                 template: "say".to_owned(),
                 messages: vec![Message::new("user", "Say something.")],
                 tools: palestra_protocol::shared::Shared::default(),
+                score_range: None,
                 metadata: Value::Null,
             },
             secret: Value::Null,

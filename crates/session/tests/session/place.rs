@@ -95,6 +95,7 @@ impl TaskGenerator for Disk {
                 template: "say".to_owned(),
                 messages: vec![Message::new("user", "Say something.")],
                 tools: palestra_protocol::shared::Shared::default(),
+                score_range: None,
                 metadata: Value::Null,
             },
             secret: Value::Null,

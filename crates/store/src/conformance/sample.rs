@@ -134,6 +134,7 @@ pub(super) fn verdict(session: &SessionRow, episode: EpisodeId, version: &str, s
             episode,
             status,
             score,
+            rescaled: None,
             strict: score.map(|_| 0),
             passed: false,
             trainable: true,

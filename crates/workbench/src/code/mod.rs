@@ -226,6 +226,7 @@ fn brief(problem: &Problem) -> Brief {
         system,
         instruction: instruction(problem),
         difficulty: problem.difficulty,
+        score_range: None,
         template: problem.template.clone().unwrap_or_else(|| "code".to_owned()),
         metadata: metadata.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
     }

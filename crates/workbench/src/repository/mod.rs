@@ -97,6 +97,7 @@ impl Work for Repository {
             system: SYSTEM.to_owned(),
             instruction: format!("The project is in {folder}. The issue:\n\n{}", instance.problem_statement.trim_end()),
             difficulty: instance.difficulty,
+            score_range: None,
             template: instance.repo,
             metadata,
         })

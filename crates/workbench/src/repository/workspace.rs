@@ -121,6 +121,7 @@ fn row(instance: &Instance) -> Row {
         area: "repository".to_owned(),
         instruction: instance.problem_statement.clone(),
         difficulty: instance.difficulty,
+        score_range: None,
         scene,
         judge,
         solution: None,

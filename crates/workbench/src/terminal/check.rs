@@ -2,6 +2,7 @@
 //! again gives the same.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use palestra_sandbox::SandboxError;
 use serde::Serialize;
@@ -43,6 +44,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, workbench: &Workbench, bac
         Err(why) => return Report { faults: vec![why], ..report },
     };
     report.task = task.name.clone();
+    let range = task.score_range.unwrap_or_default();
     let attempts = Attempts { work, row, workbench, backend, secrets: SECRETS };
 
     match work.oracle(row, 0) {
@@ -52,8 +54,12 @@ pub async fn check_task(work: &dyn Work, row: &Value, workbench: &Workbench, bac
             Ok((judgement, evidence, excerpt)) => {
                 let score = score(&judgement);
                 report.solution = Some(score);
-                if score < 1.0 - NEAR {
-                    report.faults.push(format!("the solution scores {score}: {}; {excerpt}", failed(&judgement)));
+                if score < range.ceiling - NEAR {
+                    report.faults.push(format!(
+                        "the solution scores {score}{}: {}; {excerpt}",
+                        declared(range.ceiling),
+                        failed(&judgement)
+                    ));
                 }
                 match work.judge(row, SECRETS, &evidence, workbench).await {
                     Ok(again) if scores(&again) == scores(&judgement) => {}
@@ -69,9 +75,12 @@ pub async fn check_task(work: &dyn Work, row: &Value, workbench: &Workbench, bac
         Ok((judgement, ..)) => {
             let score = score(&judgement);
             report.null = Some(score);
-            if score > NEAR {
+            if score > range.floor + NEAR {
                 let held = judgement.checks.iter().filter(|check| check.score > 0.0).map(|check| check.name.as_str());
-                report.faults.push(format!("doing nothing scores {score}: {}", held.collect::<Vec<_>>().join(", ")));
+                let held = held.collect::<Vec<_>>().join(", ");
+                let advice =
+                    if score < range.ceiling { "; declare it as `floor` if this cannot be helped" } else { "" };
+                report.faults.push(format!("doing nothing scores {score}{}: {held}{advice}", declared(range.floor)));
             }
         }
         // A judge that cannot judge an untouched place gives no score, which is no sample either.
@@ -83,7 +92,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, workbench: &Workbench, bac
             Ok((judgement, ..)) => {
                 let score = score(&judgement);
                 report.cheats.insert(name.clone(), (score, judgement.trainable));
-                if score >= 1.0 - NEAR && judgement.trainable {
+                if score >= range.ceiling - NEAR && judgement.trainable {
                     report.faults.push(format!("the cheat {name:?} scores {score}"));
                 }
             }
@@ -110,9 +119,11 @@ pub async fn check_keys(
         let secrets = Secrets::Key([key; 32]);
         draws.push(secrets::draw(&task.scene.secrets, secrets));
         let attempts = Attempts { work, row, workbench, backend, secrets };
-        for (what, calls, wanted) in [("solution", calls.as_slice(), 1.0), ("null", &[], 0.0)] {
+        let range = task.score_range.unwrap_or_default();
+        let (solved, idle) = (range.ceiling..=1.0, 0.0..=range.floor);
+        for (what, calls, wanted) in [("solution", calls.as_slice(), solved), ("null", &[], idle)] {
             match attempts.play(&format!("{}-{what}-{key}", task.name), calls).await {
-                Ok((judgement, ..)) if (score(&judgement) - wanted).abs() <= NEAR => {}
+                Ok((judgement, ..)) if within(score(&judgement), &wanted) => {}
                 Ok((judgement, _, excerpt)) => {
                     let score = score(&judgement);
                     faults.push(format!("key {key}: {what} scores {score}: {}; {excerpt}", failed(&judgement)));
@@ -178,6 +189,15 @@ impl Attempts<'_> {
         })?;
         Ok((judgement, evidence, format!("seen last: {}", excerpt.chars().take(500).collect::<String>())))
     }
+}
+
+/// What was declared instead of 0 or 1, in words.
+fn declared(end: f64) -> String {
+    if end == 0.0 || end == 1.0 { String::new() } else { format!(", where {end} is declared") }
+}
+
+fn within(score: f64, wanted: &RangeInclusive<f64>) -> bool {
+    (wanted.start() - NEAR..=wanted.end() + NEAR).contains(&score)
 }
 
 /// The weighted mean.

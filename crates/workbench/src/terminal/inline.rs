@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use palestra_protocol::environment::ScoreRange;
 use palestra_sandbox::image::is_name;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,12 @@ struct Inline {
     instruction: String,
     #[serde(default)]
     difficulty: Option<f64>,
+    /// Most that doing nothing scores; 0 where left out.
+    #[serde(default)]
+    floor: Option<f64>,
+    /// Least that the solution scores; 1 where left out.
+    #[serde(default)]
+    ceiling: Option<f64>,
     #[serde(default = "train")]
     split: String,
     #[serde(default = "shell")]
@@ -136,6 +143,10 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
     if inline.difficulty.is_some_and(|difficulty| !(0.0..=1.0).contains(&difficulty)) {
         fault("difficulty", "must be from 0 to 1".to_owned());
     }
+    let score_range = ScoreRange::declared(inline.floor, inline.ceiling).unwrap_or_else(|why| {
+        fault("floor", why);
+        None
+    });
     if !["train", "validation", "test"].contains(&inline.split.as_str()) {
         fault("split", format!("{:?} must be train, validation or test", inline.split));
     }
@@ -251,6 +262,7 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         area: area.to_owned(),
         instruction: inline.instruction,
         difficulty: inline.difficulty,
+        score_range,
         scene,
         judge,
         solution,
@@ -299,13 +311,13 @@ cheats: {touch: touch out.txt}
     #[test]
     fn every_fault_is_told_with_its_place() {
         let wrong = TASK
-            .replace("difficulty: 0.3", "difficulty: 3")
+            .replace("difficulty: 0.3", "difficulty: 3\nfloor: 0.5\nceiling: 0.5")
             .replace("artefacts: [out.txt]", "artefacts: [other.txt]")
             .replace("code: null", "equals: x")
             .replace("%hex16%", "%hex%");
         let faults = yaml(&wrong, "files/sort.yaml").expect_err("wrong");
         let places: Vec<&str> = faults.iter().map(|fault| fault.place.as_str()).collect();
-        for place in ["difficulty", "checks[0]", "checks[1]", "secrets.flag"] {
+        for place in ["difficulty", "floor", "checks[0]", "checks[1]", "secrets.flag"] {
             assert!(places.contains(&format!("files/sort.yaml: {place}").as_str()), "{place} in {faults:?}");
         }
         let faults = yaml(&TASK.replace("cheats:", "cheets:"), "a/b.yaml").expect_err("wrong");

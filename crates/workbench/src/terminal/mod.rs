@@ -103,6 +103,13 @@ impl Work for Terminal {
         }
     }
 
+    fn declare_floor(&self, row: &mut Value, floor: f64) -> bool {
+        if let Some(row) = row.as_object_mut() {
+            row.entry("score_range").or_insert_with(|| json!({"floor": floor, "ceiling": 1.0}));
+        }
+        true
+    }
+
     async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String> {
         // A script may judge one run otherwise than the next.
         let times = if row["judge"]["by"] == "script" { 2 } else { 1 };
@@ -128,6 +135,7 @@ impl Work for Terminal {
             system: SYSTEM.replace("{network}", if row.scene.demand.network { "" } else { " without network" }),
             instruction: row.instruction,
             difficulty: row.difficulty,
+            score_range: row.score_range,
             template: row.name,
             metadata,
         })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use palestra_protocol::environment::ScoreRange;
 use palestra_sandbox::Demand;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,6 +24,9 @@ pub struct Row {
     /// In [0, 1].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub difficulty: Option<f64>,
+    /// Scores of doing nothing and of the solution, where they are not 0 and 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub score_range: Option<ScoreRange>,
     /// Where it takes place.
     pub scene: Scene,
     /// Judge.

@@ -27,6 +27,32 @@ async fn a_task_that_lies_is_told_so() {
 }
 
 #[tokio::test]
+async fn a_declared_floor_holds_what_doing_nothing_scores_and_no_more() {
+    let test = TestWorkbench::new();
+    // Its first check holds from the beginning, and its solution does not reach the second.
+    let lying = PLAIN.replace("equals: \"a\\nb ${flag}\\n\"", "absent: true");
+    let faults = async |declared: &str| {
+        let row = test.row(&format!("{declared}\n{lying}"));
+        check_task(&test.terminal, &row, &test.workbench, None).await.faults
+    };
+    let low = faults("floor: 0.2\nceiling: 0.75").await;
+    assert_eq!(low.len(), 1, "{low:?}");
+    assert!(low[0].starts_with("doing nothing scores 0.25, where 0.2 is declared"), "{low:?}");
+    let high = faults("floor: 0.25\nceiling: 0.8").await;
+    assert_eq!(high.len(), 1, "{high:?}");
+    assert!(high[0].starts_with("the solution scores 0.75, where 0.8 is declared"), "{high:?}");
+    assert_eq!(faults("floor: 0.25\nceiling: 0.75").await, Vec::<String>::new());
+    let row = test.row(&format!("floor: 0.25\n{PLAIN}"));
+    let range = test.terminal.describe(&row).expect("a brief").score_range.expect("a range");
+    assert_eq!([0.0, 0.25, 0.625, 1.0].map(|score| range.rescaled(score)), [0.0, 0.0, 0.5, 1.0]);
+    let mut row = test.row(PLAIN);
+    assert!(test.terminal.declare_floor(&mut row, 0.5));
+    assert_eq!(row["score_range"], json!({"floor": 0.5, "ceiling": 1.0}));
+    assert!(test.terminal.declare_floor(&mut row, 0.7));
+    assert_eq!(row["score_range"]["floor"], 0.5, "what a task declares itself stays");
+}
+
+#[tokio::test]
 async fn hostile_artefacts_score_nothing_and_harm_nobody() {
     let test = TestWorkbench::new();
     let row = test.row(PLAIN);

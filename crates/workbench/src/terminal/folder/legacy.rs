@@ -84,6 +84,7 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         area: area.to_owned(),
         instruction: task.instruction,
         difficulty: task.difficulty.as_deref().and_then(public::of_word),
+        score_range: None,
         scene,
         judge: Judge::Script {
             on: On::Delta,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use palestra_protocol::environment::ScoreRange;
+
 use super::config::{Config, Environment, Findings, Healthcheck};
 use super::{Folder, build, compose, provision, words};
 use crate::checks::form::resolved;
@@ -49,6 +51,11 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         let user = scene.user.clone().unwrap_or_default();
         scene.layer.push(Step::Folder { path: "/solution".to_owned(), user });
     }
+    let end = |name: &str| config.metadata.get(name).and_then(number);
+    let score_range = ScoreRange::declared(end("floor"), end("ceiling")).unwrap_or_else(|why| {
+        faults.push(folder.fault("task.toml: metadata.floor", why));
+        None
+    });
     let judge = judge(folder, &config, &scene, &mut faults);
     let solution = solution(folder, &config, &mut faults);
     if solution.is_none() {
@@ -67,6 +74,7 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         area: area.to_owned(),
         instruction,
         difficulty: difficulty(config.metadata.get("difficulty")),
+        score_range,
         scene,
         judge,
         solution,
@@ -209,6 +217,11 @@ fn templates(
         }
     }
     filled
+}
+
+/// A number, whole or not.
+fn number(value: &toml::Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
 /// A number, or one of the words.
