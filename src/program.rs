@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::command::failure::Failure;
 use crate::command::{
     apps, check, demo, doctor, environments, episodes, files, images, jobs, keys, openapi, policies, publish, replay,
     run, runs, serve, sessions, shell, work,
@@ -113,12 +114,23 @@ async fn command() -> ExitCode {
     let parsed = Program::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match perform(parsed.command).await {
         Ok(code) => code,
+        // Whoever read has seen enough.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to tell when standard error is closed.
             let _ = writeln!(errors(), "palestra: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    // Not that of a connection, which stands deeper.
+    let own = match error.downcast_ref::<Failure>() {
+        Some(Failure::Io(error)) => Some(error),
+        _ => error.downcast_ref::<std::io::Error>(),
+    };
+    own.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 async fn perform(command: Command) -> anyhow::Result<ExitCode> {

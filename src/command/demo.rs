@@ -44,8 +44,11 @@ pub struct DemoArguments {
 /// When the server refuses or cannot be reached.
 pub async fn demo(arguments: &DemoArguments, output: &mut impl Write) -> Result<(), Failure> {
     let target = arguments.target.open(Keep::Nothing).await?;
-    let shown = Box::pin(show(&target, output)).await;
-    if shown.is_ok() && arguments.target.url.is_none() && std::io::stdin().is_terminal() {
+    // Nobody could stop a server that stays where no terminal is.
+    let stays = arguments.target.url.is_none() && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let links = stays || arguments.target.url.is_some();
+    let shown = Box::pin(show(&target, links, output)).await;
+    if shown.is_ok() && stays {
         writeln!(output, "The server of this demo runs until you press Ctrl-C.")?;
         output.flush()?;
         asked_to_stop().await?;
@@ -54,7 +57,7 @@ pub async fn demo(arguments: &DemoArguments, output: &mut impl Write) -> Result<
     shown
 }
 
-async fn show(target: &Target, output: &mut impl Write) -> Result<(), Failure> {
+async fn show(target: &Target, links: bool, output: &mut impl Write) -> Result<(), Failure> {
     let client = &target.client;
     let opened = open(client, "tools").await?;
     let actions = client.actions(APP, &oracle(&opened)).await?;
@@ -104,7 +107,7 @@ async fn show(target: &Target, output: &mut impl Write) -> Result<(), Failure> {
         let line = measure(client, PUZZLE, policy, EPISODES).await?;
         writeln!(output, "   {}", line.short())?;
     }
-    go_on(target, opened.id, output).await
+    if links { go_on(target, opened.id, output).await } else { Ok(writeln!(output, "\nGo on: palestra serve")?) }
 }
 
 async fn open(client: &Client, surface: &str) -> Result<Opened, Failure> {
@@ -140,7 +143,8 @@ fn line(text: &str) -> String {
 
 fn tell(output: &mut impl Write, verdict: Option<&Verdict>) -> Result<(), Failure> {
     writeln!(output, "   score {}", score(verdict))?;
-    for check in verdict.iter().flat_map(|verdict| &verdict.checks) {
+    // Checks without weight only inform.
+    for check in verdict.iter().flat_map(|verdict| &verdict.checks).filter(|check| check.weight > 0.0) {
         writeln!(output, "   {}", line(&line_of(check)))?;
     }
     Ok(())

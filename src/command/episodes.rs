@@ -174,7 +174,11 @@ pub(super) fn describe(episode: &Episode) -> String {
 }
 
 pub(super) fn line_of(check: &Check) -> String {
-    let mark = if check.passed { "passed" } else { "failed" };
+    let mark = match (check.weight > 0.0, check.passed) {
+        (false, _) => "noted",
+        (true, true) => "passed",
+        (true, false) => "failed",
+    };
     let evidence = if check.evidence.is_empty() { String::new() } else { format!(": {}", visible(&check.evidence)) };
-    format!("{mark}  {} ({:.4}){evidence}\n", visible(&check.name), check.score)
+    format!("{mark:<6}  {} ({:.4}){evidence}\n", visible(&check.name), check.score)
 }

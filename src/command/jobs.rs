@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::choice::choice;
 use super::download::{keep, place};
+use super::evaluation;
 use super::failure::Failure;
 use super::target::{Keep, Target, TargetArguments};
 use super::watch::{Shown, metrics, watch};
@@ -270,10 +271,7 @@ fn write_state(output: &mut impl Write, job: &Job, json: bool) -> Result<(), Fai
     if json {
         return write_json(output, job);
     }
-    let mut line = format!("{} is {}", job.id, job.state.as_str());
-    if job.cancel_requested && !job.state.is_over() {
-        line.push_str(", and asked to stop");
-    }
+    let mut line = format!("{} is {}", job.id, state(job));
     if let Some(error) = job.error.as_ref().filter(|_| job.state == JobState::Failed) {
         line.push_str(&format!(" ({}): {}", visible(&error.code), visible(&error.detail)));
     }
@@ -291,7 +289,7 @@ fn table(jobs: &[Job]) -> Table {
         table.add_row([
             job.id.to_string(),
             job.kind.as_str().to_owned(),
-            job.state.as_str().to_owned(),
+            state(job),
             job.progress.as_ref().map_or_else(|| "-".to_owned(), counted),
             job.attempts.to_string(),
             job.worker.as_deref().map_or_else(|| "-".to_owned(), visible),
@@ -299,6 +297,12 @@ fn table(jobs: &[Job]) -> Table {
         ]);
     }
     table
+}
+
+/// The state of a job, and whether it was asked to stop.
+fn state(job: &Job) -> String {
+    let asked = if job.cancel_requested && !job.state.is_over() { ", asked to stop" } else { "" };
+    format!("{}{asked}", job.state.as_str())
 }
 
 /// The attempts of a job, with those that count against its bound.
@@ -310,7 +314,7 @@ fn attempts(job: &Job) -> String {
 fn describe(job: &Job, files: &[Artifact], last_metrics: &str) -> String {
     let mut lines = vec![
         ("job", format!("{} ({})", job.id, job.kind.as_str())),
-        ("state", job.state.as_str().to_owned()),
+        ("state", state(job)),
         ("attempts", attempts(job)),
         ("created", job.created_at.to_string()),
     ];
@@ -323,7 +327,10 @@ fn describe(job: &Job, files: &[Artifact], last_metrics: &str) -> String {
     add("progress", job.progress.as_ref().map(counted));
     add("metrics", Some(last_metrics.to_owned()).filter(|text| !text.is_empty()));
     add("error", job.error.as_ref().map(|error| format!("{}: {}", visible(&error.code), visible(&error.detail))));
-    add("result", job.result.as_ref().map(|result| visible(&result.to_string())));
+    match job.result.as_ref().filter(|_| job.kind == JobKind::Evaluate).and_then(evaluation::facts) {
+        Some(facts) => facts.into_iter().for_each(|(name, value)| add(name, Some(value))),
+        None => add("result", job.result.as_ref().map(|result| visible(&result.to_string()))),
+    }
     for file in files {
         add("file", Some(format!("{} {} bytes", visible(&file.name), file.size_bytes)));
     }

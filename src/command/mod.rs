@@ -8,6 +8,7 @@ pub mod doctor;
 mod download;
 pub mod environments;
 pub mod episodes;
+mod evaluation;
 pub mod explore;
 pub mod failure;
 pub mod files;

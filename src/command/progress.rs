@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::terminal::{errors, is_watched};
+use crate::terminal::{errors, is_watched, visible};
 
 /// Time after which a bar is drawn again although nothing was finished, in milliseconds.
 const DRAW_MS: u64 = 200;
@@ -38,7 +38,7 @@ impl Progress {
         };
         let (finished, turns) = (AtomicU64::new(0), AtomicU64::new(0));
         let progress = Self { shown, began: Instant::now(), episodes, finished, turns };
-        progress.write_line();
+        progress.write_line(None);
         progress
     }
 
@@ -64,10 +64,15 @@ impl Progress {
     }
 
     /// Writes a line now and then, for ever; a bar draws itself.
-    pub(super) async fn keep_writing(&self) {
+    /// Both say what the policy waits for, if it does.
+    pub(super) async fn keep_writing(&self, waiting: impl Fn() -> Option<String>) {
         loop {
             tokio::time::sleep(Duration::from_millis(LINE_MS)).await;
-            self.write_line();
+            let waiting = waiting().map(|waiting| visible(&waiting));
+            if let (Shown::Bar(bar), Some(waiting)) = (&self.shown, &waiting) {
+                bar.set_message(waiting.clone());
+            }
+            self.write_line(waiting);
         }
     }
 
@@ -78,10 +83,11 @@ impl Progress {
         }
     }
 
-    fn write_line(&self) {
+    fn write_line(&self, waiting: Option<String>) {
         if matches!(self.shown, Shown::Lines) {
+            let waiting = waiting.map(|waiting| format!(", {waiting}")).unwrap_or_default();
             // Nothing is left to tell when standard error is closed.
-            let _ = writeln!(errors(), "{}", self.line());
+            let _ = writeln!(errors(), "{}{waiting}", self.line());
         }
     }
 

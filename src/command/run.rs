@@ -143,7 +143,7 @@ async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(RunId,
         Ok(policy) => tokio::select! {
             played = play_all(arguments, client, &environment, policy, run, &progress) => played,
             lost = ownership::keep(client, run, LEASE_MS) => Err(lost.into()),
-            () = progress.keep_writing() => Err(Failure::Other("the progress ended before the run".to_owned())),
+            () = progress.keep_writing(|| policy.waiting()) => Err(Failure::Other("the progress ended before the run".to_owned())),
             asked = asked_to_stop() => Err(interrupted(asked)),
         },
         Err(error) => Err(Failure::Other(error.to_string())),

@@ -72,6 +72,14 @@ async fn act(target: &Target, arguments: &RunsArguments, output: &mut impl Write
     }
 }
 
+/// The state in words: a run that was deleted keeps its episodes and scores.
+const fn shown(state: RunState) -> &'static str {
+    match state {
+        RunState::Deleted => "ended",
+        other => other.as_str(),
+    }
+}
+
 fn table(runs: &[RunSummary]) -> Table {
     let mut table = Table::new(["run", "mean", "scored", "episodes", "state", "created"]);
     for run in runs {
@@ -80,7 +88,7 @@ fn table(runs: &[RunSummary]) -> Table {
             run.mean_score.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}")),
             run.scored.to_string(),
             run.episodes.to_string(),
-            run.state.as_str().to_owned(),
+            shown(run.state).to_owned(),
             run.created_at.to_string(),
         ]);
     }

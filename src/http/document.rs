@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 const SCHEMAS: &str = "#/components/schemas/";
 /// Properties whose only value tells variants apart.
-const TAGS: &[&str] = &["type", "kind", "is"];
+const TAGS: &[&str] = &["type", "kind", "is", "name"];
 
 /// The document in its final form:
 /// - bytes are `{"type": "string", "format": "binary"}`;

@@ -123,11 +123,12 @@ def supervised(splits, steps=24):
 
 
 def reinforced(start, steps=80, **more):
+    """Names no tool format: the policy keeps the one with which it was trained before."""
     return {
         "policy": {"from": start},
         "environments": [{"name": NAME}],
         "algorithm": {"name": "grpo", "group_size": 8, "tasks_per_step": 32},
-        "rollout": {"max_context_tokens": 64, "max_tokens": 4, "max_turns": 1, "tool_format": "text", "concurrent_sessions": 256},
+        "rollout": {"max_context_tokens": 64, "max_tokens": 4, "max_turns": 1, "concurrent_sessions": 256},
         "optimizer": {"lr": 0.002},
         "steps": steps,
         "seed": 4,

@@ -280,11 +280,12 @@ impl Jobs {
             let news = queue.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            // No await between this and the return, so that no request is lost.
+            // No await between this and the return of requests, so that none is lost.
             let requests = self.0.policy_requests.take(serving, take);
             let now = Instant::now();
             if !requests.is_empty() || take == 0 || held.cancel || now >= deadline || self.0.cancel.is_cancelled() {
-                return Ok(Exchanged { requests, expires_at: held.expires_at, cancel: held.cancel });
+                let wanted = requests.is_empty() && self.is_wanted(id).await?;
+                return Ok(Exchanged { requests, expires_at: held.expires_at, cancel: held.cancel, wanted });
             }
             let look = Duration::from_millis(self.0.settings.lease_ms / LOOKS_PER_LEASE);
             tokio::select! {
@@ -293,6 +294,14 @@ impl Jobs {
                 () = tokio::time::sleep_until(deadline.min(now + look)) => {}
                 () = self.0.cancel.cancelled() => {}
             }
+        }
+    }
+
+    /// True if a job waits that the worker of this one could begin.
+    async fn is_wanted(&self, id: JobId) -> Result<bool, JobsError> {
+        match self.0.workers.alternatives(id, self.0.clock.now()) {
+            Some(filter) => Ok(!self.0.store.job_candidates(&filter).await?.is_empty()),
+            None => Ok(false),
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{Device, JobKind};
+use palestra_protocol::time::Timestamp;
 use palestra_protocol::worker::LeaseRequest;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -84,6 +85,21 @@ impl Workers {
         seen.iter_mut().filter(|((name, _), _)| name == worker).for_each(|(_, seen)| seen.at = now);
     }
 
+    /// The jobs that the worker which holds this one could do in its place; `None` for a worker that is not remembered.
+    pub(super) fn alternatives(&self, job: JobId, now: Timestamp) -> Option<CandidateFilter> {
+        let seen = self.0.lock();
+        let holds = |worker: &Worker| worker.busy.as_ref().is_some_and(|held| held.job == job);
+        let ((_, kinds), worker) = seen.iter().find(|(_, worker)| holds(worker))?;
+        let tenant = worker.tenant.as_ref().map(ToString::to_string);
+        Some(CandidateFilter {
+            tenant,
+            kinds: kinds.clone(),
+            device: worker.device,
+            memory_bytes: worker.memory_bytes,
+            now,
+        })
+    }
+
     /// State of the workers that could do a job.
     pub(super) fn waiting(&self, row: &JobRow) -> Waiting {
         let now = Instant::now();
@@ -103,8 +119,9 @@ impl Workers {
             };
             fits(row.kind, row.resources, &filter)
         });
-        let mut able: Vec<(&str, Option<&Held>)> =
-            able.map(|((name, _), worker)| (name.as_str(), worker.busy.as_ref())).collect();
+        let mut able: Vec<(&str, Option<&Held>)> = able
+            .map(|((name, _), worker)| (name.as_str(), worker.busy.as_ref().filter(|held| held.job != row.id)))
+            .collect();
         able.sort_by_key(|(name, _)| *name);
         if let Some((name, busy)) = able.first() {
             return match busy.filter(|_| able.iter().all(|(_, busy)| busy.is_some())) {

@@ -20,6 +20,7 @@ pub struct CreateJob {
     /// The kind of work.
     pub kind: JobKind,
     /// The work to be done: the form depends on the kind.
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::spec::AnySpec))]
     pub spec: Value,
     /// Higher goes first among the jobs of one tenant; -100 to 100.
     #[serde(default)]

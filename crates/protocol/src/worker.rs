@@ -275,6 +275,9 @@ pub struct Exchanged {
     pub expires_at: Timestamp,
     /// Stop, clean up and finish as `cancelled`.
     pub cancel: bool,
+    /// Another job waits for this worker: one that serves a policy only while it is asked may end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wanted: bool,
 }
 
 /// A request for a worker that serves a policy.

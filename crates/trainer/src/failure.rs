@@ -75,8 +75,8 @@ fn told(faults: &[(u64, String)]) -> String {
     let lines: Vec<String> =
         faults.iter().take(FAULTS_TOLD_MAX).map(|(line, reason)| format!("line {line}: {reason}")).collect();
     let rest = faults.len().saturating_sub(FAULTS_TOLD_MAX);
-    let more = if rest > 0 { format!("\nand {rest} more") } else { String::new() };
-    format!("{} broken lines, correct each:\n{}{more}", faults.len(), lines.join("\n"))
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    format!("{} broken lines, correct each: {}{more}", faults.len(), lines.join("; "))
 }
 
 /// True if the words of a device or its driver say that memory ran out.

@@ -1,6 +1,6 @@
 //! `palestra-trainer`: arguments, log, then one line per command.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -46,7 +46,12 @@ fn main() -> ExitCode {
 /// gone has nobody to tell that it cannot log, and must end in order all the same.
 fn start_log() {
     let filter = EnvFilter::try_from_env("PALESTRA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
+    let coloured = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(coloured)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
     if std::env::var("PALESTRA_LOG_FORMAT").is_ok_and(|format| format == "json") {
         log.json().init();
     } else {

@@ -163,7 +163,12 @@ impl Context {
             return None;
         }
         let (done, remaining_ms) = (log.shown(), log.remaining_ms());
-        Some(Progress { done, remaining_ms, ..log.progress.clone() })
+        let waiting = self.policies.lock().iter().find_map(ReadyPolicy::waiting).map(shorten);
+        Some(match waiting {
+            // Nothing says for how long.
+            Some(message) => Progress { done, remaining_ms: None, message: Some(message), ..log.progress.clone() },
+            None => Progress { done, remaining_ms, ..log.progress.clone() },
+        })
     }
 
     /// A policy that is ready to play; it ends with the job.

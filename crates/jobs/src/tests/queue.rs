@@ -182,6 +182,17 @@ async fn a_job_waits_for_the_trainer_that_is_busy_with_another() {
 }
 
 #[tokio::test]
+async fn a_job_that_was_given_back_does_not_wait_for_itself() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let id = fixture.create("acme", check()).await.id;
+    let lease = fixture.next().await;
+    fixture.finish(&lease, Outcome::Released).await.unwrap();
+    let waiting = fixture.job("acme", id).await.waiting.unwrap();
+    assert!(!waiting.contains("busy"), "{waiting}");
+    fixture.end().await;
+}
+
+#[tokio::test]
 async fn a_queued_job_is_cancelled_at_once_and_a_running_one_asked() {
     let fixture = Fixture::sqlite(settings()).await;
     let owner = tenant("acme");

@@ -77,6 +77,22 @@ async fn a_worker_fetches_requests_and_answers_them() {
 }
 
 #[tokio::test]
+async fn a_worker_that_serves_hears_when_another_job_waits_for_it() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let (policy, lease) = serving(&fixture).await;
+    let looks = async || {
+        let exchanged = fixture.jobs.exchange(&EVERYBODY, lease.job.id, exchange(&lease, Vec::new(), 8, 0)).await;
+        exchanged.unwrap().wanted
+    };
+    assert!(!looks().await, "nothing waits");
+    let second = fixture.create("acme", job(JobKind::Serve, json!({"policy": policy}))).await.id;
+    assert!(looks().await);
+    fixture.jobs.cancel(&tenant("acme"), second).await.unwrap();
+    assert!(!looks().await, "it waits no more");
+    fixture.end().await;
+}
+
+#[tokio::test]
 async fn requests_of_a_worker_that_lost_its_lease_fail_clearly() {
     let fixture = Fixture::sqlite(settings()).await;
     let (policy, lease) = serving(&fixture).await;

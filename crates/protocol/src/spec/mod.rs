@@ -84,6 +84,15 @@ macro_rules! kinds {
             $($(#[$doc])* $kind(Box<$spec>),)+
         }
 
+        /// The work of a job, in the form of its kind.
+        #[cfg(feature = "openapi")]
+        #[derive(Serialize, utoipa::ToSchema)]
+        #[serde(untagged)]
+        #[expect(dead_code, reason = "it only describes")]
+        pub(crate) enum AnySpec {
+            $($kind(Box<$spec>),)+
+        }
+
         impl Spec {
             /// Reads and checks the spec of a job.
             ///

@@ -73,7 +73,7 @@ pub(super) fn check_environments(environments: &[EnvironmentMix], faults: &mut F
 
 /// Sampling of answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default))]
 #[serde(default, deny_unknown_fields)]
 pub struct Sampling {
     /// 0 takes the most probable token each time.
@@ -101,7 +101,7 @@ impl Sampling {
 
 /// Concurrency and length of episodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default))]
 #[serde(default, deny_unknown_fields)]
 pub struct PlayLimits {
     /// Sessions at once.

@@ -16,7 +16,7 @@ pub struct Serve {
     #[serde(default = "batch")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1_024))]
     pub batch_max: u32,
-    /// Ends by itself after this long without a request; never where left out.
+    /// Ends by itself after this long without a request, and after 2 s where another job waits for the trainer; never where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
 }

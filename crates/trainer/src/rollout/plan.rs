@@ -76,9 +76,10 @@ impl Plans {
         planned
     }
 
-    /// The held-out tasks of a measurement: the same each time, `episodes` of every environment.
+    /// The held-out tasks of a measurement: the same each time, `episodes` of every environment. `lengths` says how many tasks each has in
+    /// the split; where that is fewer, tasks are played again.
     #[must_use]
-    pub fn held_out(&self, split: &str, episodes: u32) -> Vec<Planned> {
+    pub fn held_out(&self, split: &str, episodes: u32, lengths: &[u64]) -> Vec<Planned> {
         let mut planned = Vec::new();
         for (environment, mix) in self.mix.iter().enumerate() {
             let mut random = stream(self.seed, "held out", &[environment as u64]);
@@ -87,7 +88,7 @@ impl Plans {
                 let task = TaskChoice {
                     split: Some(split.to_owned()),
                     // A place in the split where nothing is asked of its difficulty, so that data sets are taken row by row.
-                    index: drawn.is_none().then_some(index),
+                    index: drawn.is_none().then_some(index % lengths[environment].max(1)),
                     seed: drawn.is_some().then(|| random.next_u64() >> (64 - SEED_BITS)),
                     difficulty: drawn,
                     ..TaskChoice::default()
@@ -147,6 +148,15 @@ mod tests {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), 6);
+    }
+
+    #[test]
+    fn a_split_with_too_few_tasks_is_measured_on_each_of_them_again() {
+        let whole = EnvironmentMix { difficulty: None, ..mix("a/b", 1.0) };
+        let planned = Plans::new(vec![whole.clone(), whole], 7).held_out("test", 5, &[3, 100]);
+        let indices: Vec<u64> = planned.iter().filter_map(|planned| planned.task.index).collect();
+        assert_eq!(indices, [0, 1, 2, 0, 1, 0, 1, 2, 3, 4]);
+        assert_ne!(planned[0].seed, planned[3].seed, "the same task is sampled anew");
     }
 
     #[test]

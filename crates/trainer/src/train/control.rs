@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::Context;
 use super::batch;
 use super::critic::explained;
-use super::idle::{self, Idle};
+use super::idle::Idle;
 use super::journal::{Journal, Values};
 use super::keep::{self, Saved};
 use super::measure;
@@ -153,8 +153,12 @@ impl Control<'_> {
         let began = Instant::now();
         let (played, times) = self.play(step)?;
         let playing = began.elapsed().as_secs_f64();
-        let (turns, rewards, mut values) = self.learnt_from(&played)?;
-        if let Some(warning) = self.idle.note(idle::equal_rewards(&rewards)) {
+        let (turns, mut values) = self.learnt_from(&played)?;
+        let max_turns = self.spec.rollout.max_turns;
+        let all_cut = played.iter().all(|played| played.turns.len() >= max_turns as usize);
+        let cut = all_cut.then(|| format!("played only episodes that rollout.max_turns ({max_turns}) cut: raise it"));
+        let idle = if turns.actions.is_empty() { Some("taught nothing: no episode counts".to_owned()) } else { cut };
+        if let Some(warning) = self.idle.note(idle) {
             self.context.reporter.log("warn", warning)?;
         }
         let learning_rate = rate(&self.spec.optimizer, step, self.spec.steps);
@@ -194,7 +198,7 @@ impl Control<'_> {
     }
 
     /// Advantages and returns of every turn of the episodes that count, with the rewards of those.
-    fn learnt_from(&self, played: &[Played<VectorTrace>]) -> Result<(Turns, Vec<f64>, Values), TrainerError> {
+    fn learnt_from(&self, played: &[Played<VectorTrace>]) -> Result<(Turns, Values), TrainerError> {
         let (lambda, ..) = generalised_parts(&self.parts)?;
         let (device, model) = (&self.context.device, self.model.valid());
         let (mut turns, mut advantages, mut rewards) = (Turns::default(), Vec::new(), Vec::new());
@@ -235,7 +239,7 @@ impl Control<'_> {
             ("turns_mean".to_owned(), turns.actions.len() as f64 / rewards.len().max(1) as f64),
             ("explained_variance".to_owned(), explained(&advantages, &returns)),
         ]);
-        Ok((turns, rewards, values))
+        Ok((turns, values))
     }
 
     /// Changes the weights, in as many passes and parts as the algorithm takes; answers the numbers of that.

@@ -14,7 +14,7 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// Takes the reason why an update taught nothing, or none if it taught something. Answers a warning after the third in a row, and
+    /// Takes what was wrong with an update, or none if it taught something. Answers a warning after the third in a row, and
     /// again whenever twice as many have come.
     pub(super) fn note(&mut self, reason: Option<String>) -> Option<String> {
         let Some(reason) = reason else {
@@ -23,38 +23,63 @@ impl Idle {
         };
         self.updates += 1;
         let due = self.updates.is_multiple_of(UPDATES) && (self.updates / UPDATES).is_power_of_two();
-        due.then(|| format!("the last {} updates taught nothing: {reason}", self.updates))
+        due.then(|| format!("the last {} updates {reason}", self.updates))
     }
 }
 
 /// Reason why a batch with these rows teaches nothing; none where it does.
 #[must_use]
 pub(super) fn reason(batch: &Batch, rows: &[Row], rollout: &Rollout) -> Option<String> {
+    nothing_taught(batch, rows, rollout).map(|why| format!("taught nothing: {why}"))
+}
+
+fn nothing_taught(batch: &Batch, rows: &[Row], rollout: &Rollout) -> Option<String> {
     let counted = batch.episodes.iter().filter(|episode| episode.counts);
     let rewards: Vec<f64> = counted.map(|episode| episode.reward).collect();
     if rewards.is_empty() {
         let (cut, all) = (batch.truncated(), batch.episodes.len());
-        let (tokens, turns) = (rollout.max_tokens, rollout.max_turns);
         return Some(format!(
-            "no episode counts; {cut} of {all} were cut by a limit: raise rollout.max_tokens ({tokens}) or max_turns ({turns}), or \
-             count cut episodes"
+            "no episode counts; {cut} of {all} were cut by a limit: {}, or count cut episodes",
+            raise(rollout)
         ));
     }
-    equal_rewards(&rewards).or_else(|| {
-        let teaches = |row: &Row| row.actions.iter().any(|target| target.advantage != 0.0);
-        let within =
-            "the rewards of each task are equal: choose tasks that succeed now and then, or a larger group_size";
-        (!rows.iter().any(teaches)).then(|| within.to_owned())
+    if rows.iter().flat_map(|row| &row.actions).any(|target| target.advantage != 0.0) {
+        return None;
+    }
+    if batch.played.iter().all(|played| played.turns.is_empty()) {
+        return Some(format!(
+            "no episode has an answer, so every prompt fills rollout.max_context_tokens ({}): raise it",
+            rollout.max_context_tokens
+        ));
+    }
+    let within = || {
+        "the rewards of each task are equal: choose tasks that succeed now and then, or a larger group_size".to_owned()
+    };
+    let why = equal_rewards(&rewards).unwrap_or_else(within);
+    Some(match batch.truncated() {
+        0 => why,
+        cut => format!("{why}; {cut} of {} episodes were cut by a limit: {}", batch.episodes.len(), raise(rollout)),
     })
+}
+
+/// The limits that cut episodes, as advice.
+fn raise(rollout: &Rollout) -> String {
+    format!(
+        "raise rollout.max_tokens ({}), max_turns ({}) or max_context_tokens ({})",
+        rollout.max_tokens, rollout.max_turns, rollout.max_context_tokens
+    )
 }
 
 /// Says that all rewards are equal, where they are.
 #[must_use]
-pub(super) fn equal_rewards(rewards: &[f64]) -> Option<String> {
+fn equal_rewards(rewards: &[f64]) -> Option<String> {
     let first = rewards.first()?;
     let equal = rewards.iter().all(|reward| reward == first);
-    equal
-        .then(|| format!("all {} rewards are {first}: choose easier or harder tasks, or another reward", rewards.len()))
+    let all = match rewards.len() {
+        1 => format!("the only reward is {first}"),
+        count => format!("all {count} rewards are {first}"),
+    };
+    equal.then(|| format!("{all}: choose easier or harder tasks, another reward, or a policy that solves some of them"))
 }
 
 #[cfg(test)]
@@ -64,13 +89,13 @@ mod tests {
     #[test]
     fn a_warning_comes_after_three_updates_in_a_row_and_then_more_and_more_rarely() {
         let mut idle = Idle::default();
-        let told: Vec<bool> = (0..13).map(|_| idle.note(Some("why".to_owned())).is_some()).collect();
+        let told: Vec<bool> = (0..13).map(|_| idle.note(Some("taught nothing: why".to_owned())).is_some()).collect();
         let due: Vec<usize> = (0..13).filter(|update| told[*update]).map(|update| update + 1).collect();
         assert_eq!(due, [3, 6, 12]);
         assert_eq!(idle.note(None), None);
-        idle.note(Some("why".to_owned()));
-        idle.note(Some("why".to_owned()));
-        let warning = idle.note(Some("why".to_owned())).expect("a warning");
+        idle.note(Some("taught nothing: why".to_owned()));
+        idle.note(Some("taught nothing: why".to_owned()));
+        let warning = idle.note(Some("taught nothing: why".to_owned())).expect("a warning");
         assert_eq!(warning, "the last 3 updates taught nothing: why");
     }
 

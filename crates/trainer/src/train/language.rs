@@ -31,7 +31,8 @@ use crate::rollout::Plans;
 /// # Errors
 /// As [`TrainerError`] says.
 pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Result<Value, TrainerError> {
-    let Language { model, chat, parent } = language;
+    let Language { model, chat, parent, tool_format } = language;
+    let tool_format = spec.rollout.tool_format.unwrap_or(tool_format);
     let parts = Parts::new(&spec.algorithm, &spec.rollout)?;
     let reference = parts.loss.kl.is_some().then(|| ActorCritic::without_values(model.valid()));
     let model = match &parts.estimator {
@@ -47,12 +48,12 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     let saved = saved.unwrap_or_default();
     let journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
     let plans = Plans::new(spec.environments.clone(), spec.seed);
-    let measure = Measure { spec, context, chat: &chat };
+    let measure = Measure { spec, context, chat: &chat, tool_format };
     let first = saved.step;
     let (weights, to_play) = channel();
     // Batches that wait to be learnt from; weights cannot pile up, since each is made from a batch.
     let (played, to_learn) = sync_channel(spec.rollout.staleness_updates_max as usize + 1);
-    let stage = Stage { spec, context, parts: &parts, plans: &plans, chat: &chat };
+    let stage = Stage { spec, context, parts: &parts, plans: &plans, chat: &chat, tool_format };
     let idle = Idle::default();
     let mut learning =
         Learning { spec, parts: &parts, plans: &plans, measure: &measure, learner, saved, journal, idle };
@@ -73,7 +74,7 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     })?;
     let Learning { learner, saved, journal, .. } = learning;
     let folder = context.files.folder.join("policy");
-    let manifest = PolicyManifest { tool_format: spec.rollout.tool_format, actions: Vec::new() };
+    let manifest = PolicyManifest { tool_format, actions: Vec::new() };
     keep::save_policy(learner.model.policy(), &spec.policy, chat.tokenizer(), &manifest, &folder)?;
     journal.finish(&folder, parent, "transformer", saved.environments.into_iter().collect(), &context.files.folder)
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use palestra_client::stream::Options;
-use palestra_protocol::spec::train::Train;
+use palestra_protocol::spec::play::EnvironmentMix;
+use palestra_protocol::spec::train::{ToolFormat, Train};
 
 use super::Context;
 use super::journal::Values;
@@ -22,6 +23,8 @@ pub(super) struct Measure<'a> {
     pub(super) context: &'a Context,
     /// Conversation format of the model.
     pub(super) chat: &'a Arc<ChatFormat>,
+    /// Form of actions in its text.
+    pub(super) tool_format: ToolFormat,
 }
 
 /// True if a measurement is due after `done` updates.
@@ -41,10 +44,10 @@ impl Measure<'_> {
             max_tokens: (evaluate.sampling.max_tokens.min(self.spec.rollout.max_tokens)) as usize,
             temperature: evaluate.sampling.temperature,
             top_p: evaluate.sampling.top_p,
-            tool_format: self.spec.rollout.tool_format,
+            tool_format: self.tool_format,
         };
-        let planned = plans.held_out(&evaluate.split, evaluate.episodes);
-        let slots = (self.spec.rollout.concurrent_sessions as usize).min(planned.len());
+        let episodes = evaluate.episodes as usize * plans.mix().len();
+        let slots = (self.spec.rollout.concurrent_sessions as usize).min(episodes);
         let capacity = self.spec.rollout.max_context_tokens as usize;
         let sampler = Sampler::new(model.clone(), slots, capacity, self.spec.seed);
         let mut actor = LanguageActor::new(sampler, self.chat.clone(), answering);
@@ -63,7 +66,8 @@ pub(super) fn held_out<A: Actor>(
     actor: &mut A,
 ) -> Result<Values, TrainerError> {
     let Some(evaluate) = &spec.evaluate else { return Ok(Values::new()) };
-    let planned = plans.held_out(&evaluate.split, evaluate.episodes);
+    let lengths = lengths(context, plans, &evaluate.split)?;
+    let planned = plans.held_out(&evaluate.split, evaluate.episodes, &lengths);
     let mut player = Player {
         stream: context.runtime.block_on(context.client.stream(Options::default()))?,
         run: context.run,
@@ -90,6 +94,22 @@ pub(super) fn held_out<A: Actor>(
     values.insert("evaluate/score".to_owned(), scores.iter().sum::<f64>() / scores.len() as f64);
     values.insert("evaluate/unscored".to_owned(), (played.len() - scores.len()) as f64);
     Ok(values)
+}
+
+/// Number of tasks in a split of every environment.
+fn lengths(context: &Context, plans: &Plans, split: &str) -> Result<Vec<u64>, TrainerError> {
+    let length = |mix: &EnvironmentMix| {
+        let environment = context.runtime.block_on(context.client.environment(&mix.name))?;
+        environment.splits.get(split).copied().filter(|tasks| *tasks > 0).ok_or_else(|| {
+            let splits: Vec<&str> = environment.splits.keys().map(String::as_str).collect();
+            TrainerError::BadSpec(format!(
+                "evaluate.split: {} has no tasks in split {split:?}: choose one of {}",
+                mix.name,
+                splits.join(", ")
+            ))
+        })
+    };
+    plans.mix().iter().map(length).collect()
 }
 
 /// Share of the judged episodes that were solved, in all and, where several are played, per environment.

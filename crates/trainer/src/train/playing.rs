@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Instant;
 
 use palestra_client::stream::Options;
-use palestra_protocol::spec::train::{Advantage, Reward, Train};
+use palestra_protocol::spec::train::{Advantage, Reward, ToolFormat, Train};
 
 use super::Context;
 use super::batch;
@@ -135,6 +135,8 @@ pub(super) struct Stage<'a> {
     pub(super) plans: &'a Plans,
     /// Conversation format of the model.
     pub(super) chat: &'a Arc<ChatFormat>,
+    /// Form of actions in its text.
+    pub(super) tool_format: ToolFormat,
 }
 
 impl Stage<'_> {
@@ -196,7 +198,7 @@ impl Stage<'_> {
             max_tokens: self.spec.rollout.max_tokens as usize,
             temperature: self.spec.rollout.temperature,
             top_p: 1.0,
-            tool_format: self.spec.rollout.tool_format,
+            tool_format: self.tool_format,
         };
         let sampler = Sampler::new(weights.model.clone(), slots, capacity, self.spec.seed);
         let mut actor = LanguageActor::new(sampler, self.chat.clone(), answering);

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use palestra_protocol::id::PolicyId;
 use palestra_protocol::spec::play::PolicyFrom;
-use palestra_protocol::spec::train::Train;
+use palestra_protocol::spec::train::{ToolFormat, Train};
 
 use super::Context;
 use crate::chat::ChatFormat;
 use crate::failure::TrainerError;
 use crate::model::{Mlp, TokenizerSource, Transformer, TransformerConfig, adapt, load_folder, load_gguf};
+use crate::policy_manifest::PolicyManifest;
 use crate::tokenizer::Tokenizer;
 
 /// A policy to begin with.
@@ -35,6 +36,8 @@ pub struct Language {
     pub chat: Arc<ChatFormat>,
     /// The registered policy that it is.
     pub parent: Option<PolicyId>,
+    /// The form of its actions where the job says nothing.
+    pub tool_format: ToolFormat,
 }
 
 /// A model with its tokenizer from a folder or a GGUF file.
@@ -71,7 +74,7 @@ pub fn start(spec: &Train, context: &Context) -> Result<Start, TrainerError> {
             let config = TransformerConfig::tiny(tokenizer.vocab_size(), spec.policy.size, positions);
             let model = Transformer::init(&config, spec.seed, &device)?;
             let chat = Arc::new(ChatFormat::new(&tokenizer)?);
-            Ok(Start::Language(Box::new(Language { model, chat, parent: None })))
+            Ok(Start::Language(Box::new(Language { model, chat, parent: None, tool_format: ToolFormat::default() })))
         }
         from => {
             let located = context.files.policy(from)?;
@@ -80,12 +83,18 @@ pub fn start(spec: &Train, context: &Context) -> Result<Start, TrainerError> {
                 return Ok(Start::Vectors { model: Some(model), parent: located.policy });
             }
             let (model, tokenizer) = load(&located.path, &device)?;
+            let manifest = PolicyManifest::load(&located.path)?;
             let model = match &spec.policy.lora {
                 Some(lora) => adapt(model, lora, spec.seed),
                 None => model,
             };
             let chat = Arc::new(ChatFormat::new(&tokenizer)?);
-            Ok(Start::Language(Box::new(Language { model, chat, parent: located.policy })))
+            Ok(Start::Language(Box::new(Language {
+                model,
+                chat,
+                parent: located.policy,
+                tool_format: manifest.tool_format,
+            })))
         }
     }
 }

@@ -41,17 +41,18 @@ struct TokenizedExample {
 /// # Errors
 /// As [`TrainerError`] says; broken lines are all named.
 pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Result<Value, TrainerError> {
-    let Language { mut model, chat, parent } = language;
+    let Language { mut model, chat, parent, tool_format } = language;
+    let tool_format = spec.rollout.tool_format.unwrap_or(tool_format);
     let Some(data) = &spec.data else { return Err(TrainerError::BadSpec("sft needs data".to_owned())) };
-    let examples = examples(spec, context, &chat, data)?;
-    let validation = HeldOut::new(spec, context, &chat)?;
+    let examples = examples(spec, context, (&chat, tool_format), data)?;
+    let validation = HeldOut::new(spec, context, (&chat, tool_format))?;
     let longest = examples.iter().map(|example| example.row.tokens.len()).max().unwrap_or(0);
     memory::check(context, &model, &model, longest)?;
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
     let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
     let plans = Plans::new(spec.environments.clone(), spec.seed);
-    let measure = Measure { spec, context, chat: &chat };
+    let measure = Measure { spec, context, chat: &chat, tool_format };
     if saved.step == 0 && spec.evaluate.as_ref().is_some_and(|evaluate| evaluate.at_start) {
         journal.step(0, &measure.measure(&model.valid(), &plans)?)?;
     }
@@ -77,7 +78,7 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
         }
     }
     let folder = context.files.folder.join("policy");
-    let manifest = PolicyManifest { tool_format: spec.rollout.tool_format, actions: Vec::new() };
+    let manifest = PolicyManifest { tool_format, actions: Vec::new() };
     keep::save_policy(&model, &spec.policy, chat.tokenizer(), &manifest, &folder)?;
     let environments: BTreeSet<String> = spec.environments.iter().map(|mix| mix.name.clone()).collect();
     journal.finish(&folder, parent, "transformer", environments.into_iter().collect(), &context.files.folder)
@@ -156,14 +157,14 @@ struct HeldOut {
 
 impl HeldOut {
     /// Those of a job; none where it names none.
-    fn new(spec: &Train, context: &Context, chat: &ChatFormat) -> Result<Option<Self>, TrainerError> {
+    fn new(spec: &Train, context: &Context, reading: (&ChatFormat, ToolFormat)) -> Result<Option<Self>, TrainerError> {
         let Some(Validation { data, every }) = &spec.validation else { return Ok(None) };
-        let examples = examples(spec, context, chat, data).map_err(|error| match error {
+        let examples = examples(spec, context, reading, data).map_err(|error| match error {
             // Numbers alone would not tell in which of the two the lines stand.
             TrainerError::BadData { faults } => TrainerError::BadData {
                 faults: faults
                     .into_iter()
-                    .map(|(line, reason)| (line, format!("of validation.data: {reason}")))
+                    .map(|(line, reason)| (line, format!("(validation.data) {reason}")))
                     .collect(),
             },
             error => error,
@@ -217,7 +218,7 @@ fn chosen(spec: &Train, count: usize, step: u64) -> Vec<usize> {
 fn examples(
     spec: &Train,
     context: &Context,
-    chat: &ChatFormat,
+    (chat, tool_format): (&ChatFormat, ToolFormat),
     data: &Data,
 ) -> Result<Vec<TokenizedExample>, TrainerError> {
     let examples = match data {
@@ -225,7 +226,7 @@ fn examples(
         Data::Job(job) => jsonl::read(context.files.artifact(*job, COLLECTED)?.as_slice())?,
         Data::File(file) => jsonl::read(context.files.uploaded(*file)?.as_slice())?,
     };
-    read(&examples, chat, spec.rollout.tool_format, spec.rollout.max_context_tokens as usize)
+    read(&examples, chat, tool_format, spec.rollout.max_context_tokens as usize)
 }
 
 /// Examples of at most `most` tokens each, with the tools that a rollout in this format is shown.

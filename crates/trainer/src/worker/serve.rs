@@ -22,6 +22,10 @@ use crate::train::start;
 
 /// Time that an exchange waits for a request, in milliseconds.
 const WAIT_MS: u64 = 10_000;
+/// The same where the job ends by itself, so that it soon hears of others that wait for this trainer.
+const WAIT_MS_OF_IDLE: u64 = 1_000;
+/// Time without a request after which such a job makes room for another one.
+const ROOM_AFTER: Duration = Duration::from_secs(2);
 /// Most tokens of an answer where the request says nothing.
 const TOKENS_DEFAULT: u32 = 512;
 /// Longest conversation, in tokens, answer included; the model's own bound where that is less.
@@ -49,11 +53,15 @@ pub(super) fn serve(spec: &Serve, device: &Device, files: &Files, reporter: &Rep
         Served::Language { sampler: Box::new(Sampler::new(model, spec.batch_max as usize, context, 0)), chat, habits }
     };
     let (mut answers, mut answered, mut idle) = (Vec::new(), 0_u64, Instant::now());
+    let wait_ms = if spec.idle_ms.is_some() { WAIT_MS_OF_IDLE } else { WAIT_MS };
     loop {
         reporter.go_on()?;
-        let exchanged = reporter.exchange(std::mem::take(&mut answers), spec.batch_max, WAIT_MS)?;
+        let exchanged = reporter.exchange(std::mem::take(&mut answers), spec.batch_max, wait_ms)?;
         if exchanged.requests.is_empty() {
-            let bored = spec.idle_ms.is_some_and(|most| idle.elapsed() > Duration::from_millis(most));
+            let most = |most: u64| {
+                if exchanged.wanted { ROOM_AFTER.min(Duration::from_millis(most)) } else { Duration::from_millis(most) }
+            };
+            let bored = spec.idle_ms.is_some_and(|idle_ms| idle.elapsed() > most(idle_ms));
             if bored {
                 return Ok(json!({"answered": answered}));
             }

@@ -44,15 +44,19 @@ pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value,
         }
         None => None,
     };
-    let (from, policy) = (&evaluate.policy.from, ready(evaluate, &evaluate.policy.from, context).await?);
+    let (from, measured) = (&evaluate.policy.from, ready(evaluate, &evaluate.policy.from, context).await?);
     let resumed = |role: Role| Resumed { earlier: &earlier, group: role.group(context.lease.job()) };
     let own = resumed(Role::Policy);
-    let policy = Box::pin(play_policy(evaluate, (from, &policy), &environments, own, EPISODES, context)).await?;
+    let policy = Box::pin(play_policy(evaluate, (from, &measured), &environments, own, EPISODES, context)).await?;
     let samples = evaluate.samples_per_task;
     let baseline = match &ready_baseline {
         Some(ReadyBaseline::Fetched(job, fetched)) => Some(compare(&policy, fetched, job.to_string(), samples)),
         Some(ReadyBaseline::Plays(from, ready)) => {
             let own = resumed(Role::Baseline);
+            // One trainer serves one policy at a time.
+            if !measured.is_served_as(ready) {
+                measured.end().await;
+            }
             let played = play_policy(evaluate, (*from, ready), &environments, own, BASELINE_EPISODES, context);
             let played = Box::pin(played).await?;
             Some(compare(&policy, &played, from.to_string(), samples))

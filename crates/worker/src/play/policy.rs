@@ -64,11 +64,31 @@ impl ReadyPolicy {
         Ok(Self::Model(Arc::new(Model::Served(served))))
     }
 
+    /// True if both are the same policy of the server, which one job serves.
+    #[must_use]
+    pub fn is_served_as(&self, other: &Self) -> bool {
+        matches!((self.served(), other.served()), (Some(one), Some(other)) if one.policy() == other.policy())
+    }
+
+    /// What it waits for, if it cannot answer yet.
+    #[must_use]
+    pub fn waiting(&self) -> Option<String> {
+        self.served().and_then(ServedPolicy::waiting)
+    }
+
+    fn served(&self) -> Option<&ServedPolicy> {
+        match self {
+            Self::Model(model) => match &**model {
+                Model::Served(served) => Some(served),
+                Model::Endpoint(_) => None,
+            },
+            Self::Builtin(_) => None,
+        }
+    }
+
     /// Ends what was begun for it.
     pub async fn end(&self) {
-        if let Self::Model(model) = self
-            && let Model::Served(served) = &**model
-        {
+        if let Some(served) = self.served() {
             served.end().await;
         }
     }

@@ -13,7 +13,7 @@ use palestra_protocol::worker::{ActAnswer, ActRequest};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
-use uuid::{Builder, Uuid};
+use uuid::{Builder, Uuid, Variant, Version};
 
 use super::PlayError;
 use super::turn::{PolicyInput, PolicyOutput, Tokens};
@@ -34,6 +34,8 @@ const LOOK_MS_MAX: u64 = 2_000;
 const SERVE_JOBS_MAX: u32 = 100;
 /// The most tokens of an answer that can be asked for.
 const TOKENS_MAX: u32 = 32_768;
+/// Bytes of an id that say when it was made.
+const TIME_BYTES: usize = 6;
 /// Bytes of what is recorded beside a step.
 const META_BYTES_MAX: usize = 64 << 10;
 /// The architecture of a policy over vectors.
@@ -48,6 +50,8 @@ pub struct ServedPolicy {
     /// The run that plays: it names the `serve` jobs, so that each is made once.
     owner: Uuid,
     serve_jobs: Mutex<ServeJobs>,
+    /// What the policy waits for; none while it answers.
+    waiting: parking_lot::Mutex<Option<String>>,
 }
 
 /// The jobs that were queued so that the policy answers.
@@ -76,7 +80,15 @@ impl ServedPolicy {
         }
         let over_vectors = client.policy(policy).await?.architecture == OVER_VECTORS;
         let serve_jobs = Mutex::new(ServeJobs::default());
-        Ok(Self { client: client.clone(), policy, over_vectors, sampling: sampling.clone(), owner, serve_jobs })
+        Ok(Self {
+            client: client.clone(),
+            policy,
+            over_vectors,
+            sampling: sampling.clone(),
+            owner,
+            serve_jobs,
+            waiting: parking_lot::Mutex::default(),
+        })
     }
 
     /// The next turn. Waits while the policy is loaded or busy.
@@ -90,6 +102,7 @@ impl ServedPolicy {
             match self.client.act(self.policy, &request).await {
                 Ok(answer) => {
                     self.serve_jobs.lock().await.cold_since = None;
+                    *self.waiting.lock() = None;
                     return read(self.policy, answer);
                 }
                 Err(error) if error.code() == Some(Code::PolicyCold) => self.warm().await?,
@@ -99,6 +112,16 @@ impl ServedPolicy {
             tokio::time::sleep(Duration::from_millis(wait)).await;
             wait = (wait * 2).min(LOOK_MS_MAX);
         }
+    }
+
+    /// The policy that answers.
+    pub(super) const fn policy(&self) -> PolicyId {
+        self.policy
+    }
+
+    /// What it waits for, if it cannot answer yet.
+    pub(super) fn waiting(&self) -> Option<String> {
+        self.waiting.lock().clone()
     }
 
     /// Cancels the `serve` job that was made here.
@@ -166,7 +189,11 @@ impl ServedPolicy {
                     self.policy, job.id
                 )))
             }
-            JobState::Queued | JobState::Running => Ok(()),
+            JobState::Queued | JobState::Running => {
+                let what = job.waiting.unwrap_or_else(|| "the trainer loads it".to_owned());
+                *self.waiting.lock() = Some(format!("{} waits: {what}", self.policy));
+                Ok(())
+            }
         }
     }
 
@@ -197,7 +224,8 @@ impl ServedPolicy {
     }
 }
 
-/// An id that the same player gives again, so that a request that is repeated makes one job.
+/// An id that the same player gives again, so that a request that is repeated makes one job. It begins with the owner's time, so that jobs
+/// are listed in the order of their times.
 fn derived_id(owner: Uuid, policy: PolicyId, number: u32) -> JobId {
     let mut hasher = Sha256::new();
     hasher.update(owner.as_bytes());
@@ -205,7 +233,8 @@ fn derived_id(owner: Uuid, policy: PolicyId, number: u32) -> JobId {
     hasher.update(number.to_le_bytes());
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hasher.finalize()[..16]);
-    JobId::from(Builder::from_custom_bytes(bytes).into_uuid())
+    bytes[..TIME_BYTES].copy_from_slice(&owner.as_bytes()[..TIME_BYTES]);
+    JobId::from(Builder::from_bytes(bytes).with_version(Version::SortRand).with_variant(Variant::RFC4122).into_uuid())
 }
 
 fn is_busy(error: &ClientError) -> bool {

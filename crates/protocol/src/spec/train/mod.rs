@@ -91,7 +91,7 @@ fn yes() -> bool {
 
 /// When to keep a point to go on from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default))]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointPlan {
     /// After every so many updates, and after the last.

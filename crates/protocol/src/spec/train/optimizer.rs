@@ -7,7 +7,7 @@ use crate::spec::Faults;
 
 /// The optimizer: the update of weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default))]
 #[serde(default, deny_unknown_fields)]
 pub struct Optimizer {
     /// Which.

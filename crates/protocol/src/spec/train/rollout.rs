@@ -11,7 +11,7 @@ pub const CONCURRENT_SESSIONS_MAX: u32 = 4_096;
 
 /// The playing of episodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default))]
 #[serde(default, deny_unknown_fields)]
 pub struct Rollout {
     /// Sessions at once.
@@ -28,8 +28,9 @@ pub struct Rollout {
     pub max_context_tokens: u32,
     /// Divides the logits.
     pub temperature: f64,
-    /// The form of actions in the text.
-    pub tool_format: ToolFormat,
+    /// The form of actions in the text; left out, that with which the policy was trained before, `auto` where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_format: Option<ToolFormat>,
     /// By how many updates the weights that play may lag behind.
     #[cfg_attr(feature = "openapi", schema(maximum = 16))]
     pub staleness_updates_max: u32,
@@ -45,7 +46,7 @@ impl Default for Rollout {
             max_tokens: 512,
             max_context_tokens: 2_048,
             temperature: 1.0,
-            tool_format: ToolFormat::Auto,
+            tool_format: None,
             staleness_updates_max: 0,
             masked_share_max: 0.5,
         }
@@ -79,7 +80,7 @@ impl ToolFormat {
 
 /// The reward.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default))]
 #[serde(default, deny_unknown_fields)]
 pub struct Reward {
     /// Which number of an episode.
