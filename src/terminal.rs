@@ -36,6 +36,12 @@ pub fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
+/// Tells whether somebody looks at standard output and can answer.
+#[must_use]
+pub fn is_attended() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
 /// Where the log goes. With colours, whoever writes it has escaped the escapes of others.
 pub(crate) fn log(coloured: bool) -> impl Fn() -> Plain<Stderr> + Send + Sync + 'static {
     move || Plain { coloured, ..errors() }

@@ -1,6 +1,6 @@
 //! `palestra demo`: in one minute, what sessions, steps, forks, rewinds and verdicts are.
 
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 
 use clap::Args;
 use palestra_client::{ActionQuery, Client};
@@ -17,7 +17,7 @@ use super::replay;
 use super::run::measure;
 use super::signal::asked_to_stop;
 use super::target::{Keep, Target, TargetArguments};
-use crate::terminal::visible;
+use crate::terminal::{is_attended, visible};
 
 /// The app whose task is played.
 const APP: &str = "app/shop";
@@ -45,7 +45,7 @@ pub struct DemoArguments {
 pub async fn demo(arguments: &DemoArguments, output: &mut impl Write) -> Result<(), Failure> {
     let target = arguments.target.open(Keep::Nothing).await?;
     // Nobody could stop a server that stays where no terminal is.
-    let stays = arguments.target.url.is_none() && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let stays = arguments.target.url.is_none() && is_attended();
     let links = stays || arguments.target.url.is_some();
     let shown = Box::pin(show(&target, links, output)).await;
     if shown.is_ok() && stays {

@@ -30,7 +30,7 @@ use palestra_environment::state::Digest;
 const TEMPLATES: &str = "environment.yaml";
 /// Faults that are told.
 const FAULTS_TOLD_MAX: usize = 100;
-/// What is wrong with a question that a constant answers.
+/// Fault of a question that a constant answers.
 const CONSTANT: &str = "a query that writes the result out is right on every data: set `now` where times matter, give the database rows \
                         that make other results possible, or leave it out by --keep-going";
 /// Tasks of each template that are proven.

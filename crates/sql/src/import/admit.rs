@@ -264,7 +264,7 @@ struct Asked<'a> {
     begins_ms: Option<i64>,
 }
 
-/// What a reference gives on SQLite.
+/// Results of a reference on SQLite.
 struct Run {
     /// By database, the task's own first.
     results: Vec<(String, StatementResult)>,

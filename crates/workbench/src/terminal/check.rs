@@ -191,7 +191,7 @@ impl Attempts<'_> {
     }
 }
 
-/// What was declared instead of 0 or 1, in words.
+/// Declaration of an end other than 0 or 1, in words.
 fn declared(end: f64) -> String {
     if end == 0.0 || end == 1.0 { String::new() } else { format!(", where {end} is declared") }
 }

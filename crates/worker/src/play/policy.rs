@@ -70,7 +70,7 @@ impl ReadyPolicy {
         matches!((self.served(), other.served()), (Some(one), Some(other)) if one.policy() == other.policy())
     }
 
-    /// What it waits for, if it cannot answer yet.
+    /// Cause for which it cannot answer yet.
     #[must_use]
     pub fn waiting(&self) -> Option<String> {
         self.served().and_then(ServedPolicy::waiting)

@@ -50,7 +50,7 @@ pub struct ServedPolicy {
     /// The run that plays: it names the `serve` jobs, so that each is made once.
     owner: Uuid,
     serve_jobs: Mutex<ServeJobs>,
-    /// What the policy waits for; none while it answers.
+    /// Cause for which the policy cannot answer yet; none while it answers.
     waiting: parking_lot::Mutex<Option<String>>,
 }
 
@@ -119,7 +119,7 @@ impl ServedPolicy {
         self.policy
     }
 
-    /// What it waits for, if it cannot answer yet.
+    /// Cause for which it cannot answer yet.
     pub(super) fn waiting(&self) -> Option<String> {
         self.waiting.lock().clone()
     }
