@@ -11,6 +11,7 @@ use palestra_protocol::verdict::{Check, Status, Verdict};
 use super::choice::{choice, share};
 use super::failure::Failure;
 use super::jobs::write_json;
+use super::listed::write_page;
 use super::target::{Keep, Target, TargetArguments};
 use crate::table::{Table, facts};
 use crate::terminal::visible;
@@ -69,7 +70,7 @@ pub struct EpisodesFilter {
     /// Episodes with at most this score alone.
     #[arg(long, value_name = "SCORE", value_parser = share)]
     score_max: Option<f64>,
-    /// Most rows.
+    /// Most rows, up to 1,000.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
     limit: u32,
 }
@@ -88,8 +89,7 @@ pub async fn episodes(arguments: &EpisodesArguments, output: &mut impl Write) ->
 async fn act(target: &Target, arguments: &EpisodesArguments, output: &mut impl Write) -> Result<(), Failure> {
     match &arguments.action {
         EpisodesAction::List(filter) => {
-            let episodes = target.client.episodes(&filter.query()).await?.data;
-            if arguments.json { write_json(output, &episodes) } else { Ok(writeln!(output, "{}", table(&episodes))?) }
+            write_page(&target.client.episodes(&filter.query()).await?, table, arguments.json, output)
         }
         EpisodesAction::Show { id } => {
             let episode = target.client.episode(*id).await?;

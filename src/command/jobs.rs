@@ -18,7 +18,7 @@ use super::evaluation;
 use super::failure::Failure;
 use super::target::{Keep, Target, TargetArguments};
 use super::watch::{Shown, metrics, watch};
-use crate::table::Table;
+use crate::table::{Table, facts};
 use crate::terminal::{errors, visible};
 
 /// Largest description of a job that is read, in bytes; servers read no larger one.
@@ -190,6 +190,10 @@ async fn act(target: &Target, arguments: &JobsArguments, output: &mut impl Write
 async fn watched(client: &Client, id: JobId, json: bool, output: &mut impl Write) -> Result<Ended, Failure> {
     let job = watch(client, id, Shown::choose(json), output).await?;
     write_state(output, &job, json)?;
+    let result = job.result.as_ref().filter(|_| !json && job.kind == JobKind::Evaluate);
+    if let Some(lines) = result.and_then(evaluation::facts) {
+        output.write_all(facts(lines).as_bytes())?;
+    }
     Ok(Ended::Watched(job.state))
 }
 

@@ -58,6 +58,11 @@ impl Progress {
         }
     }
 
+    /// Episodes that are over.
+    pub(super) fn finished(&self) -> u64 {
+        self.finished.load(Ordering::Relaxed)
+    }
+
     /// Its duration so far, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()

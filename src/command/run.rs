@@ -154,7 +154,16 @@ async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(RunId,
     }
     // Where this fails, the sessions end when the lease does.
     let _ = client.delete_run(run).await;
-    played.map(|(name, tally)| (run, name, tally, progress.seconds()))
+    let kept = |error: Failure| {
+        let seen = progress.finished();
+        if seen == 0 || !arguments.target.is_kept() {
+            return error;
+        }
+        Failure::Other(format!(
+            "{error}; {seen} episodes ended before: see them with `palestra episodes list --run {run}`"
+        ))
+    };
+    played.map(|(name, tally)| (run, name, tally, progress.seconds())).map_err(kept)
 }
 
 fn policy_context(arguments: &RunArguments, client: &Client, run: RunId) -> PolicyContext {

@@ -9,9 +9,10 @@ use palestra_protocol::run::{RunState, RunSummary};
 
 use super::choice::choice;
 use super::failure::Failure;
-use super::jobs::write_json;
+use super::listed::write_page;
 use super::target::{Keep, Target, TargetArguments};
 use crate::table::Table;
+use crate::terminal::visible;
 
 /// Most rows of a list.
 const ROWS_MAX: u32 = 1_000;
@@ -36,7 +37,7 @@ pub enum RunsAction {
         /// Runs in this state alone.
         #[arg(long, value_parser = choice(RunState::ALL.map(|state| (state.as_str(), state))))]
         state: Option<RunState>,
-        /// Most rows.
+        /// Most rows, up to 1,000.
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
         limit: u32,
     },
@@ -62,8 +63,7 @@ async fn act(target: &Target, arguments: &RunsArguments, output: &mut impl Write
     match &arguments.action {
         RunsAction::List { state, limit } => {
             let query = RunQuery { state: *state, limit: Some(*limit), cursor: None };
-            let runs = target.client.runs(&query).await?.data;
-            if arguments.json { write_json(output, &runs) } else { Ok(writeln!(output, "{}", table(&runs))?) }
+            write_page(&target.client.runs(&query).await?, table, arguments.json, output)
         }
         RunsAction::End { id } => {
             target.client.delete_run(*id).await?;
@@ -80,14 +80,24 @@ const fn shown(state: RunState) -> &'static str {
     }
 }
 
+/// The environment that was played, and the number of others.
+fn played(run: &RunSummary) -> String {
+    match (&run.environment, run.environments) {
+        (None, _) => "-".to_owned(),
+        (Some(one), 0 | 1) => visible(one),
+        (Some(first), count) => format!("{} and {} more", visible(first), count - 1),
+    }
+}
+
 fn table(runs: &[RunSummary]) -> Table {
-    let mut table = Table::new(["run", "mean", "scored", "episodes", "state", "created"]);
+    let mut table = Table::new(["run", "mean", "scored", "episodes", "environment", "state", "created"]);
     for run in runs {
         table.add_row([
             run.id.to_string(),
             run.mean_score.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}")),
             run.scored.to_string(),
             run.episodes.to_string(),
+            played(run),
             shown(run.state).to_owned(),
             run.created_at.to_string(),
         ]);

@@ -10,6 +10,7 @@ use palestra_protocol::session::{Session, SessionState};
 use super::choice::choice;
 use super::failure::Failure;
 use super::jobs::write_json;
+use super::listed::write_page;
 use super::target::{Keep, Target, TargetArguments};
 use crate::table::{Table, facts};
 use crate::terminal::visible;
@@ -46,7 +47,7 @@ pub enum SessionsAction {
         /// Sessions in this state alone.
         #[arg(long, value_parser = choice([("open", SessionState::Open), ("closed", SessionState::Closed)]))]
         state: Option<SessionState>,
-        /// Most rows.
+        /// Most rows, up to 1,000.
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
         limit: u32,
     },
@@ -85,8 +86,7 @@ async fn act(target: &Target, arguments: &SessionsArguments, output: &mut impl W
                 limit: Some(*limit),
                 ..SessionQuery::default()
             };
-            let sessions = client.sessions(&query).await?.data;
-            if arguments.json { write_json(output, &sessions) } else { Ok(writeln!(output, "{}", table(&sessions))?) }
+            write_page(&client.sessions(&query).await?, table, arguments.json, output)
         }
         SessionsAction::Show { id } => {
             let session = client.session(*id).await?;

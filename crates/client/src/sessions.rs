@@ -103,7 +103,8 @@ impl Client {
     /// # Errors
     /// When the server cannot be reached or refuses.
     pub async fn finish(&self, session: SessionId, reason: FinishReason) -> Result<Finished, ClientError> {
-        self.post(&["sessions", &session.to_string(), "finish"], &Finish { reason, episode: None }, None).await
+        self.post(&["sessions", &session.to_string(), "finish"], &Finish { reason, detail: None, episode: None }, None)
+            .await
     }
 
     /// Judges the episode; a live one is finished first.

@@ -50,6 +50,12 @@ pub struct RunSummary {
     pub scored: u64,
     /// The mean of the scores; null without any.
     pub mean_score: Option<f64>,
+    /// The environment of its episodes, the first by name of several; null without any.
+    #[serde(default)]
+    pub environment: Option<String>,
+    /// Number of environments that its episodes have; the mean over several says little.
+    #[serde(default)]
+    pub environments: u64,
 }
 
 /// The state of a run.

@@ -140,6 +140,9 @@ pub struct Info {
 pub struct Finish {
     /// Why.
     pub reason: FinishReason,
+    /// The cause in words, kept in the verdict of an episode that is aborted. At most 1,000 bytes are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// Guards against a late command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub episode: Option<EpisodeId>,

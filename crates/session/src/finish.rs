@@ -11,6 +11,9 @@ use super::recorder::{Permit, Ticket};
 use super::{Answer, LiveTurn, SessionError, Sessions};
 use palestra_store::{Durability, Tenant};
 
+/// Bytes of the cause of an abortion that are kept.
+const CAUSE_BYTES_MAX: usize = 1_000;
+
 impl Sessions {
     pub(super) async fn finish(&self, tenant: &Tenant, id: SessionId, finish: Finish) -> Result<Answer, SessionError> {
         let turn = match self.turn(tenant, id).await {
@@ -56,7 +59,7 @@ impl Sessions {
         let mut records = vec![end_record(live, now)];
         let aborted = finish.reason == FinishReason::Aborted;
         if aborted || live.row.verify == VerifyMode::OnEnd {
-            let forced = aborted.then(|| (Status::Invalid, "the caller aborted the episode".to_owned()));
+            let forced = aborted.then(|| (Status::Invalid, cause(finish.detail.as_deref())));
             let reached = self.judge_now(live, forced, None).await;
             records.extend(reached.records);
             live.verdict = Some(Box::new(reached.verdict));
@@ -88,6 +91,15 @@ impl Sessions {
             stop_reason,
             verdict: row.verdict.map(|verdict| *verdict),
         }))
+    }
+}
+
+/// The words of a verdict for an episode that the caller aborted.
+fn cause(told: Option<&str>) -> String {
+    const ABORTED: &str = "the caller aborted the episode";
+    match told.map(str::trim).filter(|told| !told.is_empty()) {
+        Some(told) => format!("{ABORTED}: {}", &told[..told.floor_char_boundary(CAUSE_BYTES_MAX)]),
+        None => ABORTED.to_owned(),
     }
 }
 

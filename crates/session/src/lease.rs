@@ -275,6 +275,8 @@ fn summary(row: &RunRow, totals: Option<&RunTotals>) -> RunSummary {
         episodes: totals.map_or(0, |totals| totals.episodes),
         scored: totals.map_or(0, |totals| totals.scored),
         mean_score: totals.and_then(|totals| totals.mean_score),
+        environment: totals.map(|totals| totals.environment.clone()),
+        environments: totals.map_or(0, |totals| totals.environments),
     }
 }
 

@@ -178,7 +178,8 @@ impl dyn Reader {
 
     /// Totals of the episodes of runs from `first` to `last`, for runs that have any.
     pub async fn run_totals(&self, tenant: &str, first: RunId, last: RunId) -> Result<Vec<RunTotals>, StoreError> {
-        let columns = "run, COUNT(*) AS episodes, COUNT(score) AS scored, AVG(score) AS mean_score";
+        let columns = "run, COUNT(*) AS episodes, COUNT(score) AS scored, AVG(score) AS mean_score, \
+                       MIN(environment) AS environment, COUNT(DISTINCT environment) AS environments";
         let query = Select::named(columns, "episodes")
             .filter("run >=", id(first))
             .filter("run <=", id(last))
@@ -191,6 +192,8 @@ impl dyn Reader {
                 episodes: row.number("episodes")?,
                 scored: row.number("scored")?,
                 mean_score: row.real_or_none("mean_score")?,
+                environment: row.text("environment")?,
+                environments: row.number("environments")?,
             })
         };
         self.all(query, decode).await

@@ -279,12 +279,16 @@ pub struct SessionFilter {
 }
 
 /// Totals of the episodes of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunTotals {
     pub run: RunId,
     pub episodes: u64,
     pub scored: u64,
     pub mean_score: Option<f64>,
+    /// The first of its environments by name.
+    pub environment: String,
+    /// The number of its environments.
+    pub environments: u64,
 }
 
 /// A filter of episodes.

@@ -222,7 +222,19 @@ impl Stream {
     /// # Errors
     /// As [`Pending::answer`].
     pub async fn finish(&self, session: SessionId, reason: FinishReason) -> Result<Finished, ClientError> {
-        self.submit("finish", Some(session), None, &Finish { reason, episode: None }).await?.answer().await
+        self.submit("finish", Some(session), None, &Finish { reason, detail: None, episode: None })
+            .await?
+            .answer()
+            .await
+    }
+
+    /// Ends the episode as no sample, for a cause that its verdict keeps.
+    ///
+    /// # Errors
+    /// As [`Pending::answer`].
+    pub async fn abort(&self, session: SessionId, cause: String) -> Result<Finished, ClientError> {
+        let finish = Finish { reason: FinishReason::Aborted, detail: Some(cause), episode: None };
+        self.submit("finish", Some(session), None, &finish).await?.answer().await
     }
 
     /// Judges the episode; a live one is finished first.

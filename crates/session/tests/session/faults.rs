@@ -157,7 +157,7 @@ async fn an_ended_episode_is_judged_by_its_files_after_a_restart() {
     step(&world, id, 2, "b").await.expect("a step");
     let session = world.sessions.get(&world.tenant, id).await.expect("a session");
     assert_eq!(session.limits_left.and_then(|left| left.calls), Some(4));
-    let request = Finish { reason: FinishReason::GaveUp, episode: None };
+    let request = Finish { reason: FinishReason::GaveUp, detail: None, episode: None };
     send(&world, Command::Finish { session: id, request }).await.expect("finished");
     world.crash().await;
     let Ok(Answer::Verdict(verdict)) = send(&world, Command::Verify { session: id, request: Verify::default() }).await

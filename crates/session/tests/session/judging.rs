@@ -174,7 +174,7 @@ async fn a_panic_of_the_judge_is_an_error_of_the_verifier() {
     let stage = Stage::open().await;
     let opened = stage.create("test/slow", VerifyMode::OnEnd).await;
     stage.send(say(opened.id, "panic")).await.expect("a step");
-    let finish = Finish { reason: FinishReason::GaveUp, episode: None };
+    let finish = Finish { reason: FinishReason::GaveUp, detail: None, episode: None };
     let Ok(Answer::Finished(finished)) = stage.send(Command::Finish { session: opened.id, request: finish }).await
     else {
         panic!("finished")
@@ -220,7 +220,7 @@ async fn a_live_episode_is_judged_once_however_it_is_asked() {
         request.record = Some(record);
         let opened = stage.create_as(request).await;
         stage.send(say(opened.id, "a")).await.expect("a step");
-        let finish = Finish { reason: FinishReason::GaveUp, episode: None };
+        let finish = Finish { reason: FinishReason::GaveUp, detail: None, episode: None };
         stage.send(Command::Finish { session: opened.id, request: finish }).await.expect("finished");
         let rescore = stage.world.sessions.rescore(&stage.world.tenant, opened.episode, Rescore::default());
         let verdict = rescore.await.expect("a verdict");

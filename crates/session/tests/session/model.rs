@@ -356,7 +356,7 @@ impl Run {
     }
 
     async fn finish(&self, mut model: Modelled) -> Result<(Seen, Modelled), TestCaseError> {
-        let request = Finish { reason: FinishReason::GaveUp, episode: Some(model.episode) };
+        let request = Finish { reason: FinishReason::GaveUp, detail: None, episode: Some(model.episode) };
         let answer = self.send(Command::Finish { session: model.id, request }).await;
         let seen = seen(&answer);
         // The same request again gets the same answer, also after the close.

@@ -66,7 +66,7 @@ async fn a_key_that_reads_like_the_id_waits_for_nobody() {
 async fn a_finish_that_is_sent_again_later_gets_its_answer() {
     let world = World::open(None).await;
     let opened = create(&world, counter(&json!({}))).await;
-    let request = Finish { reason: FinishReason::MaxTokens, episode: Some(opened.episode) };
+    let request = Finish { reason: FinishReason::MaxTokens, detail: None, episode: Some(opened.episode) };
     let finish = || Command::Finish { session: opened.id, request: request.clone() };
     let first = send(&world, finish()).await.expect("finished");
     let reset = Command::Reset { session: opened.id, request: Reset::default(), key: None };
@@ -74,7 +74,7 @@ async fn a_finish_that_is_sent_again_later_gets_its_answer() {
     assert_eq!(send(&world, finish()).await.expect("the same"), first);
     send(&world, Command::Close { session: opened.id }).await.expect("closed");
     assert_eq!(send(&world, finish()).await.expect("the same"), first);
-    let other = Finish { reason: FinishReason::GaveUp, episode: Some(opened.episode) };
+    let other = Finish { reason: FinishReason::GaveUp, detail: None, episode: Some(opened.episode) };
     let refused = send(&world, Command::Finish { session: opened.id, request: other }).await;
     assert!(matches!(refused, Err(SessionError::Over(CloseReason::Deleted))), "{refused:?}");
 }

@@ -127,11 +127,13 @@ async fn calls_are_limited_and_every_call_is_answered() {
 async fn an_aborted_episode_is_invalid() {
     let world = World::open(None).await;
     let opened = create(&world, counter(&json!({}))).await;
-    let request = Finish { reason: FinishReason::Aborted, episode: Some(opened.episode) };
+    let request =
+        Finish { reason: FinishReason::Aborted, detail: Some("no model".to_owned()), episode: Some(opened.episode) };
     let finish = || Command::Finish { session: opened.id, request: request.clone() };
     let Ok(Answer::Finished(finished)) = send(&world, finish()).await else { panic!("finished") };
     let verdict = finished.verdict.clone().expect("a verdict");
     assert_eq!((verdict.status, verdict.score, verdict.trainable), (Status::Invalid, None, false));
+    assert_eq!(verdict.detail.as_deref(), Some("the caller aborted the episode: no model"));
     let Ok(Answer::Finished(again)) = send(&world, finish()).await else { panic!("the same") };
     assert_eq!(again, finished);
 }

@@ -142,7 +142,10 @@ pub(super) async fn runs_are_listed_with_what_their_episodes_came_to(fixture: &m
     assert_eq!(find(Some(RunState::Deleted), &ALL).await, [scored.id]);
     assert_eq!(find(None, &PageRequest { before: Some(empty.id.to_string()), limit: 1 }).await, [scored.id]);
     let totals = store.run_totals(TENANT, scored.id, empty.id).await.expect("a query");
-    assert_eq!(totals, [RunTotals { run: scored.id, episodes: 3, scored: 2, mean_score: Some(0.75) }]);
+    let environment = sessions[0].environment.to_string();
+    let expected =
+        RunTotals { run: scored.id, episodes: 3, scored: 2, mean_score: Some(0.75), environment, environments: 1 };
+    assert_eq!(totals, [expected]);
     assert_eq!(store.run_totals("tenant-2", scored.id, empty.id).await.expect("a query"), []);
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use palestra_protocol::action::Action;
 use palestra_protocol::spec::play::Sampling;
+use reqwest::header::RETRY_AFTER;
 use reqwest::redirect::Policy as Redirects;
 use reqwest::{Client as Http, StatusCode, Url};
 use serde_json::{Map, Value, json};
@@ -26,6 +27,8 @@ const EXCERPT_CHARACTERS_MAX: usize = 300;
 const TRIES_MAX: u32 = 4;
 /// Wait before the second try, in milliseconds; doubled by each further one.
 const BACKOFF_MS: u64 = 500;
+/// Longest wait that the other side may ask for, in seconds.
+const RETRY_AFTER_S_MAX: u64 = 60;
 /// Name of the model where the address has none.
 const MODEL_DEFAULT: &str = "default";
 
@@ -68,9 +71,9 @@ impl Endpoint {
             return Err(PlayError::Policy(format!("{address:?} is no address: give one of the form http://host/v1")));
         }
         if !hosts.allow(&url) {
-            let host = url.host_str().unwrap_or_default();
+            let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default());
             return Err(PlayError::Policy(format!(
-                "this worker may not ask policies at {host}: allow the host by --allow-policy-host"
+                "this worker may not ask policies at {host}:{port}: allow it by --allow-policy-host"
             )));
         }
         let model = url.fragment().filter(|name| !name.is_empty()).unwrap_or(MODEL_DEFAULT).to_owned();
@@ -96,11 +99,11 @@ impl Endpoint {
         let mut wait = BACKOFF_MS;
         for tried in 1.. {
             match self.ask(&body).await {
-                Err(PlayError::Turn(_)) if tried < TRIES_MAX => {
-                    tokio::time::sleep(Duration::from_millis(wait)).await;
+                Err(Refusal { may_pass: true, wait: told, .. }) if tried < TRIES_MAX => {
+                    tokio::time::sleep(told.unwrap_or(Duration::from_millis(wait))).await;
                     wait *= 2;
                 }
-                other => return other,
+                answered => return answered.map_err(|refusal| refusal.error),
             }
         }
         Err(PlayError::Turn("no answer".to_owned()))
@@ -118,36 +121,73 @@ impl Endpoint {
         body
     }
 
-    async fn ask(&self, body: &Value) -> Result<PolicyOutput, PlayError> {
+    async fn ask(&self, body: &Value) -> Result<PolicyOutput, Refusal> {
         let mut request = self.http.post(self.url.clone()).json(body);
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
         }
-        let unreachable = |error: reqwest::Error| PlayError::Turn(error.without_url().to_string());
+        let unreachable = |error: reqwest::Error| Refusal::passing(PlayError::Turn(causes(&error.without_url())));
         let mut response = request.send().await.map_err(unreachable)?;
         let status = response.status();
+        let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if bytes.len() + chunk.len() > ANSWER_BYTES_MAX {
-                return Err(PlayError::Policy(format!("an answer has at most {ANSWER_BYTES_MAX} bytes")));
+                let error = PlayError::Policy(format!("an answer has at most {ANSWER_BYTES_MAX} bytes"));
+                return Err(Refusal { error, may_pass: false, wait: None });
             }
             bytes.extend_from_slice(&chunk);
         }
-        if status.is_success() { read(&bytes) } else { Err(refusal(status, &bytes)) }
+        if status.is_success() { read(&bytes).map_err(Refusal::passing) } else { Err(refusal(status, wait, &bytes)) }
     }
 }
 
-/// A passing failure may be tried again; a fault of the request itself may not.
-fn refusal(status: StatusCode, bytes: &[u8]) -> PlayError {
-    let text: String = String::from_utf8_lossy(bytes).chars().take(EXCERPT_CHARACTERS_MAX).collect();
-    let detail = format!("the policy's server answered {status}, check its address and its key: {text}");
-    match status {
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => PlayError::Turn(detail),
-        _ if status.is_server_error() => PlayError::Turn(detail),
-        // A conversation that is too long for the model is refused alike; other episodes may be shorter.
-        StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE => PlayError::Turn(detail),
-        _ => PlayError::Policy(detail),
+/// A request that was not answered.
+#[derive(Debug)]
+struct Refusal {
+    error: PlayError,
+    /// True if the same request may be answered later.
+    may_pass: bool,
+    /// Time after which the other side wants to be asked again.
+    wait: Option<Duration>,
+}
+
+impl Refusal {
+    const fn passing(error: PlayError) -> Self {
+        Self { error, may_pass: true, wait: None }
     }
+}
+
+/// A passing failure may be tried again, after the seconds that `Retry-After` says; a fault of the request itself may not.
+fn refusal(status: StatusCode, retry_after_s: Option<u64>, bytes: &[u8]) -> Refusal {
+    let text: String = String::from_utf8_lossy(bytes).chars().take(EXCERPT_CHARACTERS_MAX).collect();
+    let told = |advice: &str| format!("the policy's server answered {status}, {advice}: {text}");
+    let wait = retry_after_s.map(|seconds| Duration::from_secs(seconds.min(RETRY_AFTER_S_MAX)));
+    match status {
+        StatusCode::TOO_MANY_REQUESTS => {
+            Refusal { error: PlayError::Turn(told("play fewer episodes at once")), may_pass: true, wait }
+        }
+        _ if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
+            Refusal { error: PlayError::Turn(told("look at its log")), may_pass: true, wait }
+        }
+        // A conversation that is too long for the model is refused alike; other episodes may be shorter.
+        StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE => {
+            let error = PlayError::Turn(told("correct what it does not take"));
+            Refusal { error, may_pass: false, wait: None }
+        }
+        _ => Refusal { error: PlayError::Policy(told("check its address and its key")), may_pass: false, wait: None },
+    }
+}
+
+/// An error with its causes, the last of which says what happened.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(&format!(": {cause}"));
+        next = cause.source();
+    }
+    text
 }
 
 /// The first choice of a chat completion.
@@ -201,6 +241,19 @@ mod tests {
         for wrong in ["localhost", "file:///etc/passwd"] {
             assert!(matches!(Endpoint::new(wrong, &Hosts::Any, None, &sampling), Err(PlayError::Policy(_))), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_refusal_says_whether_and_when_to_ask_again() {
+        let told = |status, after| {
+            let refusal = refusal(status, after, b"why");
+            (refusal.may_pass, refusal.wait.map(|wait| wait.as_secs()), refusal.error.ends_all())
+        };
+        assert_eq!(told(StatusCode::TOO_MANY_REQUESTS, Some(7)), (true, Some(7), false));
+        assert_eq!(told(StatusCode::SERVICE_UNAVAILABLE, Some(100_000)), (true, Some(RETRY_AFTER_S_MAX), false));
+        assert_eq!(told(StatusCode::INTERNAL_SERVER_ERROR, None), (true, None, false));
+        assert_eq!(told(StatusCode::BAD_REQUEST, Some(7)), (false, None, false), "the same request is refused again");
+        assert_eq!(told(StatusCode::UNAUTHORIZED, None), (false, None, true), "so is every other");
     }
 
     #[test]

@@ -96,9 +96,9 @@ impl Episodes {
         played.task.clone_from(&opened.task.id);
         played.episode = Some(opened.episode);
         let verdict = self.act(&opened, &mut played).await;
-        if let Err(PlayError::Turn(_) | PlayError::Policy(_) | PlayError::Unavailable(_)) = &verdict {
+        if let Err(error @ (PlayError::Turn(_) | PlayError::Policy(_) | PlayError::Unavailable(_))) = &verdict {
             // The policy did not come to its end, so what it leaves is no sample.
-            let _ = self.stream.finish(opened.id, FinishReason::Aborted).await;
+            let _ = self.stream.abort(opened.id, error.to_string()).await;
         }
         // The verdict counts even when closing fails: the session then ends with its run.
         let _ = self.stream.close(opened.id).await;

@@ -30,7 +30,7 @@ pub(super) async fn conclude(app: &App, principal: &Arc<Principal>, session: Ses
     let ended = match how {
         Conclusion::Score => run(Command::Verify { session, request: Verify::default() }).await.map(drop),
         Conclusion::Abort => {
-            let request = Finish { reason: FinishReason::Aborted, episode: None };
+            let request = Finish { reason: FinishReason::Aborted, detail: None, episode: None };
             run(Command::Finish { session, request }).await.map(drop)
         }
         Conclusion::Leave => Ok(()),
