@@ -12,6 +12,7 @@ use tokio::io::AsyncReadExt;
 use super::failure::Failure;
 use super::folder;
 use super::target::{Keep, TargetArguments};
+use crate::terminal::visible;
 use palestra_families::app::Files;
 use palestra_families::{sql, work};
 
@@ -74,7 +75,11 @@ pub async fn publish(
         Ok(published) => Ok(write!(output, "{}", summary(&published))?),
         Err(ClientError::Problem(problem)) if !problem.errors.is_empty() => {
             write_faults(&arguments.file, &problem, errors)?;
-            Err(Failure::Other(problem.detail))
+            let count = match problem.errors.len() {
+                1 => "1 fault".to_owned(),
+                several => format!("{several} faults"),
+            };
+            Err(Failure::Other(format!("the publication was refused: correct the {count} above, and send it again")))
         }
         Err(error) => Err(error.into()),
     }
@@ -159,9 +164,12 @@ async fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn write_faults(file: &Path, problem: &Problem, errors: &mut impl Write) -> std::io::Result<()> {
     for fault in &problem.errors {
-        let file =
-            fault.file.as_ref().filter(|_| file.is_dir()).map_or_else(|| file.to_owned(), |name| file.join(name));
-        write!(errors, "{}", file.display())?;
+        match &fault.file {
+            Some(name) if file.is_dir() => write!(errors, "{}", file.join(name).display())?,
+            // A place within the file that was sent: `line 3: tests`.
+            Some(place) => write!(errors, "{}: {}", file.display(), visible(place))?,
+            None => write!(errors, "{}", file.display())?,
+        }
         for number in [fault.line, fault.column].into_iter().flatten() {
             write!(errors, ":{number}")?;
         }

@@ -266,11 +266,8 @@ fn choose_split(asked: Option<&str>, environment: &Environment) -> Result<String
     let split = asked.map_or_else(|| ["test", "train"].into_iter().find(|split| has(split)), Some);
     split.filter(|split| has(split)).map(str::to_owned).ok_or_else(|| {
         let splits: Vec<&str> = environment.splits.keys().map(String::as_str).collect();
-        Failure::Other(format!(
-            "{} has several splits: choose one with --split: {}",
-            environment.name,
-            splits.join(", ")
-        ))
+        let has = asked.map_or_else(|| "several splits".to_owned(), |asked| format!("no tasks in split {asked:?}"));
+        Failure::Other(format!("{} has {has}: choose one with --split: {}", environment.name, splits.join(", ")))
     })
 }
 

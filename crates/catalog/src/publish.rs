@@ -72,7 +72,7 @@ impl Catalog {
             let admitted = join_all(part.iter().map(|(_, (_, row))| work.admit(row, &self.0.backends.desk))).await;
             for ((split, (index, row)), why) in part.iter().zip(admitted) {
                 let Err(detail) = why else { continue };
-                let task = work.describe(row).map(|brief| brief.template).unwrap_or_default();
+                let task = work::called(&*work, row);
                 let field = Some(format!("{split}-{index}"));
                 faults.push(Fault { field, detail: format!("{task}: {detail}"), ..Fault::default() });
                 refused.insert(((*split).clone(), *index), detail);

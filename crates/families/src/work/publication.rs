@@ -118,13 +118,21 @@ pub fn leave_out(parsed: Parsed, refused: &BTreeMap<(String, usize), String>) ->
             match refused.get(&(split.clone(), index)) {
                 None => rows.push((split.clone(), row)),
                 Some(why) => {
-                    let name = work.describe(&row).map(|brief| brief.template).unwrap_or_default();
+                    let name = called(&*work, &row);
                     notes.push(format!("left out: {name}: {why}"));
                 }
             }
         }
     }
     assemble(&*work, &parsed.name, (stored.description, stored.tags), rows, notes)
+}
+
+/// The name by which the author knows a task: its id, else its template.
+#[must_use]
+pub fn called(work: &dyn Work, row: &Value) -> String {
+    let Ok(brief) = work.describe(row) else { return String::new() };
+    let id = ["id", "instance_id"].into_iter().find_map(|field| brief.metadata.get(field)?.as_str());
+    id.map_or(brief.template.clone(), str::to_owned)
 }
 
 fn assemble(

@@ -42,6 +42,14 @@ pub fn rows(files: &BTreeMap<String, UploadedFile>, sandboxes: &Sandboxes) -> (V
         let folder = Folder::of(folder, files, sandboxes);
         add(if *file == "task.toml" { public::row(&folder) } else { legacy::row(&folder) });
     }
+    // A folder that looks like a task and is none would be missed by nobody.
+    for (path, _) in files.iter().filter(|(path, _)| !folders.iter().any(|(folder, _)| below(path, folder))) {
+        if let Some(folder) =
+            path.strip_suffix("instruction.md").filter(|folder| folder.is_empty() || folder.ends_with('/'))
+        {
+            add(Err(vec![Fault { place: format!("{folder}task.toml"), detail: "is missing: add it".to_owned() }]));
+        }
+    }
     let inline = files.iter().filter(|(path, _)| path.ends_with(".yaml") || path.ends_with(".yml"));
     for (path, file) in inline.filter(|(path, _)| !folders.iter().any(|(folder, _)| below(path, folder))) {
         add(match std::str::from_utf8(&file.bytes) {

@@ -277,6 +277,15 @@ fn older_folders_are_read_too() {
 }
 
 #[test]
+fn a_folder_that_lost_its_file_of_settings_is_told() {
+    let mut files = upload(&task());
+    files.insert("set/y/instruction.md".to_owned(), UploadedFile { mode: 0o644, bytes: b"Do it.".to_vec() });
+    let faults = rows(&files).expect_err("a fault");
+    let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.place, fault.detail)).collect();
+    assert_eq!(told, ["set/y/task.toml: is missing: add it"]);
+}
+
+#[test]
 fn inline_tasks_lie_beside_folders() {
     let mut files = upload(&task());
     let inline = "instruction: x\nartefacts: [a]\nchecks: [{name: a, file: a, exists: true}]\n";
