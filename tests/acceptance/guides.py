@@ -116,7 +116,11 @@ def run(short):
     programs = os.path.join(folder, "bin")
     os.mkdir(programs)
     os.symlink(os.path.abspath(binary()), os.path.join(programs, "palestra"))
-    environment["PATH"] = programs + os.pathsep + environment["PATH"]
+    # A reader stands in the checkout.
+    os.symlink(os.path.join(FOLDER, "examples"), os.path.join(folder, "examples"))
+    # The same Python for programs as for blocks: it has the packages.
+    found = [programs, os.path.dirname(sys.executable), environment["PATH"]]
+    environment["PATH"] = os.pathsep.join(found)
     command = ["palestra", "serve", "--listen", f"127.0.0.1:{free_port()}", "--log", "warn"]
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
     watchdog = threading.Timer(START_TIMEOUT_S, process.kill)

@@ -19,7 +19,10 @@ const FIRST: &str = "README.md";
 
 /// The pages of the contents, in their order. Pages of single puzzles and of draws are reached from their guides.
 const CONTENTS: &[(&str, &[&str])] = &[
-    ("First steps", &["README", "getting-started", "sessions", "streaming", "recipes", "clients", "errors"]),
+    (
+        "First steps",
+        &["README", "getting-started", "sessions", "streaming", "recipes", "examples", "clients", "errors"],
+    ),
     (
         "Environments",
         &[

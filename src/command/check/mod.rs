@@ -103,6 +103,8 @@ pub async fn check(
         }
         if !faults.is_empty() {
             failed.push(name);
+        } else if !arguments.json {
+            writeln!(output, "{name} passes the check")?;
         }
     }
     if failed.is_empty() {
