@@ -288,9 +288,12 @@ async fn a_worker_that_stops_puts_its_job_back_for_another() {
     let job = submit(&server, "evaluate", spec).await;
     wait_until(&server, &job, |job| job["state"] == "running").await;
     // The answer that gives it the job has reached the worker once it plays.
-    while open_sessions(&server).await == 0 {
-        tokio::task::yield_now().await;
-    }
+    let plays = async {
+        while open_sessions(&server).await == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_millis(JOB_MS_MAX), plays).await.expect("the worker plays in time");
     first.stop().await;
     let found = server.get(&format!("/v1/jobs/{job}")).await.ok();
     assert_eq!(found["state"], "queued", "{found}");
