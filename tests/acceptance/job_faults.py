@@ -3,6 +3,7 @@ a server that is killed. Each ends in a clear error or is survived, no job has t
 
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -42,7 +43,7 @@ def bad_input(server, api, models):
     with Worker(server, "reader", "--models", models):
         broken = ["{", '{"messages": []}', json.dumps({"messages": [{"role": "user", "content": "a"}]}), LINES[0] + "x"]
         detail = fails(api, lesson(lines=[*LINES, *broken]), "bad_data", "4 broken lines")
-        named = [line.split(":")[0] for line in detail.splitlines()[1:]]
+        named = re.findall(r"[:;] (line \d+): ", detail)
         expect(named == ["line 5", "line 6", "line 7", "line 8"], f"the broken lines are told as {named}")
         fails(api, lesson(policy={"from": "file:nowhere"}), "bad_spec", "file:nowhere", "--models")
 
