@@ -17,7 +17,7 @@ fn main() -> io::Result<()> {
 }
 
 /// Every folder of `app/` is an app, and every one of `former/app/NAME/` an earlier version of it: its files stand in place of those
-/// of the same name.
+/// of the same name in the version after it.
 fn apps(environments: &Path) -> io::Result<String> {
     let (apps, former) = (environments.join("app"), environments.join("former").join("app"));
     println!("cargo::rerun-if-changed={}", apps.display());
@@ -28,9 +28,9 @@ fn apps(environments: &Path) -> io::Result<String> {
         let files = definitions(&folder)?;
         // Writing to a string cannot fail.
         let _ = writeln!(list, "    ({:?}, &[{}]),", name(&folder), included(&files));
-        for version in sorted(&former.join(name(&folder)))? {
-            let mut files = files.clone();
-            files.extend(definitions(&version)?);
+        let mut files = files;
+        for version in sorted(&former.join(name(&folder)))?.iter().rev() {
+            files.extend(definitions(version)?);
             let _ = writeln!(earlier, "    ({:?}, &[{}]),", name(&folder), included(&files));
         }
     }

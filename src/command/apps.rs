@@ -37,10 +37,11 @@ pub fn apps(arguments: &AppsArguments, output: &mut impl Write) -> Result<(), Fa
     match &arguments.command {
         AppsCommand::Words { json: true } => {
             for generator in words::all() {
-                let parameters = generator.parameters.iter();
-                let parameters: Vec<_> =
-                    parameters.map(|name| json!({"name": name, "choices": generator.choices(name)})).collect();
-                let line = json!({"name": generator.name, "parameters": parameters, "about": generator.about, "size": generator.size});
+                let described = |names: &[&str]| -> Vec<_> {
+                    names.iter().map(|name| json!({"name": name, "choices": generator.choices(name)})).collect()
+                };
+                let (parameters, further) = (described(generator.parameters), described(generator.further));
+                let line = json!({"name": generator.name, "parameters": parameters, "further": further, "about": generator.about, "size": generator.size});
                 writeln!(output, "{line}")?;
             }
             Ok(())
@@ -53,7 +54,12 @@ pub fn apps(arguments: &AppsArguments, output: &mut impl Write) -> Result<(), Fa
 fn table() -> Table {
     let mut table = Table::new(["generator", "different texts", "yields"]);
     for generator in words::all() {
-        let call = format!("{}({})", generator.name, generator.parameters.join(", "));
+        let further: String = match (generator.parameters, generator.further) {
+            (_, []) => String::new(),
+            ([], further) => format!("[{}]", further.join(", ")),
+            (_, further) => format!("[, {}]", further.join(", ")),
+        };
+        let call = format!("{}({}{further})", generator.name, generator.parameters.join(", "));
         table.add_row([call, format!("at least {}", generator.size), generator.about.to_owned()]);
     }
     table

@@ -77,13 +77,16 @@ pub fn of_draws() -> Vec<Function> {
         fixed("instant_between", id::INSTANT_BETWEEN, &[Type::Instant, Type::Instant], Type::Instant),
     ];
     functions.extend((id::WORDS..).zip(words::all()).map(|(id, generator)| {
-        let (name, most) = (generator.name, generator.parameters.len());
+        let (name, least, further) = (generator.name, generator.parameters.len(), generator.further);
         generic(name, id, move |kinds| {
             let text = |kind: &Type| matches!(kind, Type::Text | Type::Enum(_));
-            if kinds.len() == most && kinds.iter().all(text) {
+            let most = least + further.len();
+            if [least, most].contains(&kinds.len()) && kinds.iter().all(text) {
                 Ok(Type::Text)
+            } else if further.is_empty() {
+                Err(format!("{name} takes {least} texts"))
             } else {
-                Err(format!("{name} takes {most} texts"))
+                Err(format!("{name} takes {least} texts, or {most} with {}", further.join(", ")))
             }
         })
     }));

@@ -10,7 +10,7 @@ use super::grammar::WORDS;
 ///
 /// The rule `iban_body` gives the country, then a bank code that no bank of it has, then the account.
 pub(super) fn iban(random: &mut ChaCha8Rng, _: &[Arc<str>]) -> String {
-    let body = WORDS.text("iban_body", &[], &[], random);
+    let body = WORDS.text("iban_body", Vec::new(), random);
     let (country, rest) = body.split_at_checked(2).unwrap_or((&body, ""));
     let check = 98 - remainder(&format!("{rest}{country}00"));
     format!("{country}{check:02}{rest}")

@@ -1,7 +1,9 @@
 //! A context-free grammar of texts, with arguments.
 //!
 //! `= rule` begins a rule whose alternatives are the lines below it, all equally likely; `~ rule` one whose alternatives
-//! are separated by commas. `\n` is a line break; `//` begins a comment. A slot of an alternative stands in braces:
+//! are separated by commas. Several names, separated by commas, begin as many rules of the same alternatives. A generator
+//! with further arguments begins with the rule `name.about` when they are given. `\n` is a line break; `//` begins a comment. A slot
+//! of an alternative stands in braces:
 //!
 //! | slot | what it becomes |
 //! | --- | --- |
@@ -12,12 +14,17 @@
 //! | `{3..12}`, `{10..60/5}` | a number, also in steps |
 //! | `{@@##}` | letters and digits; no vowels, so that no words arise |
 //! | `{first $name}` | the first word of an argument, or `there` for none |
+//! | `{spoken $name}` | an argument with blanks for hyphens |
+//! | `{reply for $text as rule.$topic}` | a text of `reply` that continues the argument, which is read as a text of the other rule |
 //! | `{a rule}` | with its indefinite article |
 //!
 //! A rule or argument with a capital begins with a capital: `{Rule}`, `{$Name}`, `{A rule}`, `{Name=rule}`.
+//!
+//! An alternative may end in `=> case`. A text that reads as this alternative is about the case: what continues it is of the rule
+//! `reply.case`, where the alternative's bound words are bound again, and of `reply.topic` if it reads as none.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -26,7 +33,7 @@ use rand_chacha::ChaCha8Rng;
 pub(super) static WORDS: LazyLock<Grammar> = LazyLock::new(|| Grammar::read(&SOURCES));
 
 /// The files of the grammar, by theme.
-pub(super) const SOURCES: [&str; 17] = [
+pub(super) const SOURCES: [&str; 21] = [
     include_str!("lists/person.txt"),
     include_str!("lists/place.txt"),
     include_str!("lists/work.txt"),
@@ -44,6 +51,10 @@ pub(super) const SOURCES: [&str; 17] = [
     include_str!("lists/software.txt"),
     include_str!("lists/life.txt"),
     include_str!("lists/prose.txt"),
+    include_str!("lists/goods.txt"),
+    include_str!("lists/complaint.txt"),
+    include_str!("lists/letter_about.txt"),
+    include_str!("lists/about.txt"),
 ];
 
 /// Letters of codes.
@@ -57,58 +68,73 @@ const SPOKEN_VOWEL: [&str; 4] = ["hour", "honest", "heir", "honour"];
 /// Rules by name, each with its alternatives.
 #[derive(Debug)]
 pub(super) struct Grammar {
-    rules: BTreeMap<&'static str, Vec<&'static str>>,
+    rules: BTreeMap<&'static str, Vec<Alternative>>,
+}
+
+/// One way to write a text of a rule.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Alternative {
+    /// With its slots.
+    pub(super) text: &'static str,
+    /// The case that it is about.
+    pub(super) case: Option<&'static str>,
 }
 
 impl Grammar {
     /// Reads files of rules. What is wrong with them comes out in the text, where tests find it.
     pub(super) fn read(sources: &[&'static str]) -> Self {
-        let mut rules: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
+        let mut rules: BTreeMap<&'static str, Vec<Alternative>> = BTreeMap::new();
         for source in sources {
-            let (mut rule, mut listed) = ("", false);
+            let (mut names, mut listed) = ("", false);
             for line in source.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
-                if let Some(name) = line.strip_prefix("= ").or_else(|| line.strip_prefix("~ ")) {
-                    (rule, listed) = (name, line.starts_with('~'));
-                } else if listed {
-                    let words = line.split(',').map(str::trim).filter(|word| !word.is_empty());
-                    rules.entry(rule).or_default().extend(words);
-                } else {
-                    rules.entry(rule).or_default().push(line);
+                if let Some(begun) = line.strip_prefix("= ").or_else(|| line.strip_prefix("~ ")) {
+                    (names, listed) = (begun, line.starts_with('~'));
+                    continue;
+                }
+                let texts = if listed { items(line).collect() } else { vec![line] };
+                let alternatives = texts.into_iter().map(|text| match text.split_once(" => ") {
+                    Some((text, case)) => Alternative { text, case: Some(case) },
+                    None => Alternative { text, case: None },
+                });
+                let alternatives: Vec<Alternative> = alternatives.collect();
+                for name in items(names) {
+                    rules.entry(name).or_default().extend(&alternatives);
                 }
             }
         }
         Self { rules }
     }
 
-    /// A text of a rule, with arguments for the names that its slots use.
-    pub(super) fn text(
-        &self,
-        rule: &str,
-        parameters: &[&'static str],
-        arguments: &[Arc<str>],
-        random: &mut ChaCha8Rng,
-    ) -> String {
-        let given = arguments.iter().map(|argument| argument.trim().to_owned()).chain(std::iter::repeat(String::new()));
-        let bound = parameters.iter().copied().zip(given).collect();
+    /// A text of a rule, with words for the names that its slots use.
+    pub(super) fn text(&self, rule: &str, bound: Vec<(&'static str, String)>, random: &mut ChaCha8Rng) -> String {
         let mut writer = Writer { grammar: self, random, bound, used: BTreeMap::new() };
         let text = writer.rule(rule).unwrap_or_default();
         text.trim().to_owned()
     }
 
     /// The alternatives of a rule.
-    pub(super) fn alternatives(&self, rule: &str) -> Option<&[&'static str]> {
+    pub(super) fn alternatives(&self, rule: &str) -> Option<&[Alternative]> {
         self.rules.get(rule).map(Vec::as_slice)
     }
 
-    /// The variants that a parameter chooses among in the alternatives of a rule, without `general`.
-    pub(super) fn choices(&self, rule: &str, parameter: &str) -> Vec<&'static str> {
-        let alternatives = self.alternatives(rule).unwrap_or_default();
-        let chosen = alternatives.iter().flat_map(|alternative| parts(alternative)).find_map(|part| match part {
-            Part::Slot(slot) => slot.split_once(".$").filter(|(_, name)| *name == parameter).map(|(rule, _)| rule),
+    /// The variants of a rule, each with its alternatives.
+    #[cfg(test)]
+    pub(super) fn variants(&self, rule: &str) -> impl Iterator<Item = (&'static str, &[Alternative])> {
+        let is_variant = move |name: &str| name.strip_prefix(rule).is_some_and(|rest| rest.starts_with('.'));
+        self.rules.iter().filter(move |(name, _)| is_variant(name)).map(|(name, all)| (*name, all.as_slice()))
+    }
+
+    /// The variants that a parameter chooses among in the alternatives of a generator, ascending and without `general`.
+    pub(super) fn choices(&self, generator: &str, parameter: &str) -> Vec<&'static str> {
+        let about = format!("{generator}.about");
+        let alternatives = [generator, &about].into_iter().filter_map(|rule| self.alternatives(rule)).flatten();
+        let chosen = alternatives.flat_map(|alternative| parts(alternative.text)).filter_map(|part| match part {
+            Part::Slot(slot) => slot.rsplit(' ').next()?.split_once(".$").filter(|(_, name)| *name == parameter),
             Part::Text(_) => None,
         });
         let variants = |rule| self.rules.keys().filter_map(move |name| name.strip_prefix(rule)?.strip_prefix('.'));
-        chosen.map(|rule| variants(rule).filter(|word| *word != "general").collect()).unwrap_or_default()
+        let words: BTreeSet<&str> = chosen.flat_map(|(rule, _)| variants(rule)).collect();
+        words.into_iter().filter(|word| *word != "general" && !word.contains('.')).collect()
     }
 
     /// The variant of a rule that a word names, or else `general`.
@@ -134,7 +160,7 @@ impl Writer<'_> {
         let (rule, alternatives) = self.grammar.rules.get_key_value(rule)?;
         let chosen = alternatives.get(self.choose(rule, alternatives.len()))?;
         let mut text = String::new();
-        for part in parts(chosen) {
+        for part in parts(chosen.text) {
             match part {
                 Part::Text(plain) => text.push_str(&plain.replace("\\n", "\n")),
                 // A slot that means nothing stays as it is written, braces and all.
@@ -159,6 +185,17 @@ impl Writer<'_> {
         if let Some(name) = slot.strip_prefix("first $") {
             return Some(self.argument(name)?.split_whitespace().next().unwrap_or("there").to_owned());
         }
+        if let Some(name) = slot.strip_prefix("spoken $") {
+            return Some(self.argument(name)?.replace('-', " "));
+        }
+        if let Some(name) = slot.strip_prefix("Spoken $") {
+            return Some(capitalised(&self.argument(name)?.replace('-', " ")));
+        }
+        if let Some((reply, (name, rule))) =
+            slot.split_once(" for $").and_then(|(reply, read)| Some((reply, read.split_once(" as ")?)))
+        {
+            return self.reply(reply, name, rule);
+        }
         if slot.chars().all(|sign| matches!(sign, '@' | '#')) {
             return Some(slot.chars().map(|sign| self.sign(sign)).collect());
         }
@@ -175,6 +212,70 @@ impl Writer<'_> {
             self.rule(&lower)?
         };
         Some(if lower == slot { text } else { capitalised(&text) })
+    }
+
+    /// A text of a rule that continues an argument, which is read as a text of another rule.
+    fn reply(&mut self, reply: &str, name: &str, rule: &str) -> Option<String> {
+        let (rule, topic) = match rule.split_once(".$") {
+            Some((rule, topic)) => {
+                (self.grammar.variant(rule, self.argument(topic)?), self.argument(topic)?.to_owned())
+            }
+            None => (rule.to_owned(), String::new()),
+        };
+        if let Some((case, bound)) = self.read_as(&rule, self.argument(name)?) {
+            self.bound.extend(bound);
+            return self.rule(&format!("{reply}.{case}"));
+        }
+        let general = self.grammar.variant(reply, &topic);
+        self.rule(&general)
+    }
+
+    /// Case of a text that an alternative of a rule could have written, and the words that the alternative binds. Of several
+    /// alternatives, the one with the most text of its own.
+    fn read_as(&self, rule: &str, text: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
+        let text = text.strip_prefix("Fwd: ").unwrap_or(text);
+        let readings = self.grammar.alternatives(rule)?.iter().filter_map(|alternative| {
+            let pieces: Vec<Part> = parts(alternative.text).collect();
+            let own = |part: &Part| if let Part::Text(plain) = part { plain.len() } else { 0 };
+            let length: usize = pieces.iter().map(own).sum();
+            Some((length, alternative.case?, self.bind(&pieces, text)?))
+        });
+        readings.max_by_key(|(length, ..)| *length).map(|(_, case, bound)| (case, bound))
+    }
+
+    /// The words of a text that stand where the pieces have slots, if the text can be read so; of several ways, the one whose first
+    /// words are shortest.
+    fn bind(&self, pieces: &[Part], text: &str) -> Option<Vec<(&'static str, String)>> {
+        let (piece, rest) = match pieces {
+            [] => return text.is_empty().then(Vec::new),
+            [piece, rest @ ..] => (*piece, rest),
+        };
+        let slot = match piece {
+            Part::Text(plain) => return self.bind(rest, text.strip_prefix(plain)?),
+            Part::Slot(slot) => slot,
+        };
+        let ends = text.char_indices().map(|(at, sign)| at + sign.len_utf8());
+        ends.map(|end| text.split_at(end)).find_map(|(words, after)| {
+            let words = self.fitting(slot, words)?;
+            let mut bound = self.bind(rest, after)?;
+            bound.extend(slot.split_once('=').map(|(name, _)| (name, words)));
+            Some(bound)
+        })
+    }
+
+    /// Words as a slot binds them, if it can have written them: an argument is itself, a rule of plain words has to list them, and any
+    /// other rule may say all.
+    fn fitting(&self, slot: &'static str, words: &str) -> Option<String> {
+        let is_it = |text: &&str| *text == words || capitalised(text) == words;
+        let rule = slot.rsplit('=').next().unwrap_or(slot).to_lowercase();
+        if let Some(name) = rule.strip_prefix('$') {
+            return self.argument(name).filter(is_it).map(str::to_owned);
+        }
+        let alternatives = self.grammar.alternatives(&rule).filter(|all| all.iter().all(|one| !one.text.contains('{')));
+        match alternatives {
+            Some(listed) => listed.iter().map(|one| one.text).find(is_it).map(str::to_owned),
+            None => Some(words.to_owned()),
+        }
     }
 
     /// The number of an alternative that the text does not have yet; of any one when it has all.
@@ -244,6 +345,11 @@ pub(super) fn parts(alternative: &'static str) -> impl Iterator<Item = Part> {
     })
 }
 
+/// Pieces between commas.
+fn items(line: &'static str) -> impl Iterator<Item = &'static str> {
+    line.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
 /// With a capital at the beginning.
 fn capitalised(text: &str) -> String {
     let mut signs = text.chars();
@@ -290,8 +396,8 @@ unit
     fn texts(rule: &str, name: &str) -> Vec<String> {
         let grammar = Grammar::read(&[SMALL]);
         let mut random = ChaCha8Rng::seed_from_u64(1);
-        let names = ["name", "topic"];
-        (0..200).map(|_| grammar.text(rule, &names, &[Arc::from(name), Arc::from(name)], &mut random)).collect()
+        let bound = vec![("name", name.trim().to_owned()), ("topic", name.trim().to_owned())];
+        (0..200).map(|_| grammar.text(rule, bound.clone(), &mut random)).collect()
     }
 
     #[test]

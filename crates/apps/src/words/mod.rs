@@ -22,9 +22,11 @@ pub struct Generator {
     pub name: &'static str,
     /// Text arguments, in order.
     pub parameters: &'static [&'static str],
+    /// Text arguments that may follow, all or none: with them the text fits what they name.
+    pub further: &'static [&'static str],
     /// Description in a few words.
     pub about: &'static str,
-    /// A lower bound of how many different texts it yields, whatever the arguments.
+    /// A lower bound of how many different texts it yields without further arguments, whatever the others are.
     pub size: u64,
     source: Source,
 }
@@ -41,11 +43,19 @@ enum Source {
 impl Generator {
     /// A text, drawn anew by every call.
     ///
-    /// Arguments are those of [`parameters`](Self::parameters); missing ones count as empty text, further ones do nothing.
+    /// Arguments are those of [`parameters`](Self::parameters) and perhaps of [`further`](Self::further); missing ones count as empty
+    /// text, more do nothing.
     #[must_use]
     pub fn generate(&self, random: &mut ChaCha8Rng, arguments: &[Arc<str>]) -> String {
         match self.source {
-            Source::Rule => grammar::WORDS.text(self.name, self.parameters, arguments, random),
+            Source::Rule => {
+                let names = self.parameters.iter().chain(self.further).copied();
+                let given = arguments.iter().map(|argument| argument.trim().to_owned());
+                let bound: Vec<(&str, String)> = names.zip(given.chain(std::iter::repeat(String::new()))).collect();
+                let is_about = !self.further.is_empty() && arguments.len() >= bound.len();
+                let rule = if is_about { self.name.to_owned() + ".about" } else { self.name.to_owned() };
+                grammar::WORDS.text(&rule, bound, random)
+            }
             Source::Code(run) => run(random, arguments),
         }
     }
@@ -61,7 +71,13 @@ impl Generator {
 
     /// A generator whose rule stands in the grammar.
     const fn rule(name: &'static str, parameters: &'static [&'static str], size: u64, about: &'static str) -> Self {
-        Self { name, parameters, about, size, source: Source::Rule }
+        Self { name, parameters, further: &[], about, size, source: Source::Rule }
+    }
+
+    /// The generator with further arguments, for which the grammar has a rule of its own.
+    const fn or(mut self, further: &'static [&'static str]) -> Self {
+        self.further = further;
+        self
     }
 
     /// A generator that is a function.
@@ -72,7 +88,7 @@ impl Generator {
         about: &'static str,
         run: fn(&mut ChaCha8Rng, &[Arc<str>]) -> String,
     ) -> Self {
-        Self { name, parameters, about, size, source: Source::Code(run) }
+        Self { name, parameters, further: &[], about, size, source: Source::Code(run) }
     }
 }
 

@@ -12,15 +12,32 @@ use super::{Generator, Source, all, find};
 /// More draws than this say no more about a size.
 const DRAWS_MAX: u64 = 1_000;
 
-/// Every choice of every parameter, one word that is none of them, and nothing.
+/// Different texts that a generator yields whatever its further arguments are.
+const FITTING_MIN: u64 = 8;
+
+/// Every choice of every parameter, and one word that is none of them; without the further parameters, and with all of them.
 fn arguments(generator: &Generator) -> Vec<Vec<Arc<str>>> {
+    let mut rows = combined(generator, generator.parameters);
+    if !generator.further.is_empty() {
+        rows.extend(combined(generator, &[generator.parameters, generator.further].concat()));
+    }
+    rows
+}
+
+fn combined(generator: &Generator, parameters: &[&'static str]) -> Vec<Vec<Arc<str>>> {
     let mut rows: Vec<Vec<Arc<str>>> = vec![Vec::new()];
-    for parameter in generator.parameters {
+    for parameter in parameters {
         let given = match *parameter {
             "topic" | "kind" => "lamp",
             "city" => "Lisbon",
             "company" => "Alderbrook Foods Ltd",
             "product" => "Norvik Lamp",
+            "material" => "walnut",
+            "stars" => "4",
+            "project" | "about" => "Amber Compass",
+            // One that is read, and with other topics one that is not.
+            "subject" => "Question about invoice R123456",
+            "title" => "How to read an invoice, in short",
             _ => "Maria Da Silva",
         };
         let words: Vec<&str> = generator.choices(parameter).into_iter().chain([given]).collect();
@@ -40,7 +57,8 @@ fn draw(generator: &Generator, arguments: &[Arc<str>], count: u64) -> Vec<String
 /// Number of texts that a rule can yield, if no two ways lead to the same text.
 fn count(rule: &str, arguments: &BTreeMap<&str, &str>) -> f64 {
     let slot = |slot: &'static str| -> f64 {
-        let lower = slot.rsplit([' ', '=']).next().unwrap_or(slot).to_lowercase();
+        let slot = slot.rsplit([' ', '=']).next().unwrap_or(slot);
+        let lower = slot.to_lowercase();
         if slot.contains("..") {
             let (low, high) = slot.split_once("..").expect("a range");
             let (high, step) = high.split_once('/').unwrap_or((high, "1"));
@@ -57,7 +75,7 @@ fn count(rule: &str, arguments: &BTreeMap<&str, &str>) -> f64 {
         }
     };
     let alternatives = WORDS.alternatives(rule).unwrap_or_else(|| panic!("no rule is called {rule}"));
-    let distinct: BTreeSet<&str> = alternatives.iter().copied().collect();
+    let distinct: BTreeSet<&str> = alternatives.iter().map(|alternative| alternative.text).collect();
     let ways = |alternative: &'static str| -> f64 {
         parts(alternative).map(|part| if let Part::Slot(inner) = part { slot(inner) } else { 1.0 }).product()
     };
@@ -117,12 +135,15 @@ fn stated_sizes_are_reached() {
     let mut low = Vec::new();
     for generator in all() {
         for arguments in arguments(generator) {
-            let draws = generator.size.min(DRAWS_MAX);
+            // Texts that fit something are fewer, yet never one alone.
+            let is_about = arguments.len() > generator.parameters.len();
+            let size = if is_about { FITTING_MIN } else { generator.size };
+            let draws = size.min(DRAWS_MAX);
             let distinct = draw(generator, &arguments, draws).into_iter().collect::<BTreeSet<_>>().len() as u64;
             if distinct * 5 < draws * 2 {
                 low.push(format!("{}({arguments:?}) has {distinct} in {draws}", generator.name));
             }
-            if matches!(generator.source, Source::Rule) {
+            if matches!(generator.source, Source::Rule) && !is_about {
                 let named = generator.parameters.iter().copied().zip(arguments.iter().map(AsRef::as_ref)).collect();
                 let ways = count(generator.name, &named);
                 if ways < generator.size as f64 {
@@ -149,6 +170,7 @@ fn rules_are_defined_once_and_used_and_never_need_themselves() {
         .iter()
         .flat_map(|source| source.lines())
         .filter_map(|line| line.strip_prefix("= ").or_else(|| line.strip_prefix("~ ")))
+        .flat_map(|names| names.split(", "))
         .collect();
     let rules: BTreeSet<&str> = headers.iter().copied().collect();
     for rule in &rules {
@@ -157,6 +179,9 @@ fn rules_are_defined_once_and_used_and_never_need_themselves() {
     let mut reached = BTreeSet::new();
     for generator in all().filter(|generator| matches!(generator.source, Source::Rule)) {
         reach(generator.name, &mut Vec::new(), &mut reached);
+        if !generator.further.is_empty() {
+            reach(&format!("{}.about", generator.name), &mut Vec::new(), &mut reached);
+        }
     }
     reach("iban_body", &mut Vec::new(), &mut reached);
     let unused: Vec<_> = rules.iter().filter(|rule| !reached.contains(**rule)).collect();
@@ -171,8 +196,13 @@ fn reach(rule: &str, path: &mut Vec<String>, reached: &mut BTreeSet<String>) {
     }
     path.push(rule.to_owned());
     let alternatives = WORDS.alternatives(rule).unwrap_or_else(|| panic!("no rule is called {rule}: {path:?}"));
-    for part in alternatives.iter().flat_map(|alternative| parts(alternative)) {
+    for part in alternatives.iter().flat_map(|alternative| parts(alternative.text)) {
         let Part::Slot(slot) = part else { continue };
+        if let Some((reply, read)) =
+            slot.split_once(" for $").and_then(|(reply, of)| Some((reply, of.split_once(" as ")?.1)))
+        {
+            continued(reply, read.split_once(".$").map_or(read, |(read, _)| read), path, reached);
+        }
         let lower = slot.rsplit([' ', '=']).next().unwrap_or(slot).to_lowercase();
         if let Some((variants, parameter)) = lower.split_once(".$") {
             reach(&format!("{variants}.general"), path, reached);
@@ -185,6 +215,21 @@ fn reach(rule: &str, path: &mut Vec<String>, reached: &mut BTreeSet<String>) {
         }
     }
     path.pop();
+}
+
+/// Every case of the texts that are read, and every topic for one that reads as none, has its rule.
+fn continued(reply: &str, read: &str, path: &mut Vec<String>, reached: &mut BTreeSet<String>) {
+    for (rule, alternatives) in WORDS.variants(read) {
+        let topic = rule.rsplit('.').next().unwrap_or(rule);
+        reach(&WORDS.variant(reply, topic), path, reached);
+        // Of a rule whose texts are read, all are.
+        if alternatives.iter().any(|alternative| alternative.case.is_some()) {
+            for alternative in alternatives {
+                let case = alternative.case.unwrap_or_else(|| panic!("{} has no case", alternative.text));
+                reach(&format!("{reply}.{case}"), path, reached);
+            }
+        }
+    }
 }
 
 #[test]
@@ -271,4 +316,32 @@ fn given_words_stay_as_they_are() {
     let greeting = find("mail_body").expect("a generator");
     let text = greeting.generate(&mut random, &[Arc::from("invoice"), Arc::from("Priya Nair")]);
     assert!(text.lines().next().is_some_and(|line| line.ends_with("Priya,")), "{text}");
+}
+
+#[test]
+fn what_continues_a_text_is_about_what_it_says() {
+    let draw = |name: &str, arguments: &[&str], random: &mut ChaCha8Rng| {
+        let arguments: Vec<Arc<str>> = arguments.iter().map(|argument| Arc::from(*argument)).collect();
+        find(name).expect("a generator").generate(random, &arguments)
+    };
+    let mut random = ChaCha8Rng::seed_from_u64(13);
+    for _ in 0..500 {
+        let subject = draw("mail_subject", &["project", "Alderbrook Foods"], &mut random);
+        let body = draw("mail_body", &["project", "Maria Silva", &subject, "Alderbrook Foods"], &mut random);
+        let named = subject.trim_start_matches("Fwd: ").trim_start_matches("Re: ");
+        let shared =
+            named.split(' ').filter(|word| word.starts_with(char::is_uppercase) && body.contains(word)).count();
+        assert!(shared >= 1, "{subject:?} and then {body:?}");
+
+        let name = draw("file_name", &["invoice"], &mut random);
+        let text = draw("file_text", &["invoice", &name], &mut random);
+        let numbers = name.split(|sign: char| !sign.is_ascii_digit()).filter(|number| number.len() >= 4);
+        for number in numbers {
+            assert!(text.contains(number), "{name:?} and then {text:?}");
+        }
+    }
+    // What reads as none of them has the texts of its topic.
+    let plain = draw("mail_body", &["project", "Maria Silva"], &mut ChaCha8Rng::seed_from_u64(1));
+    let unread = draw("mail_body", &["project", "Maria Silva", "Hm", "-"], &mut ChaCha8Rng::seed_from_u64(1));
+    assert_eq!(plain, unread);
 }
