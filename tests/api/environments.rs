@@ -138,7 +138,19 @@ pub(super) async fn play_every_version(server: &TestServer, environments: &[(&st
 async fn earlier_versions_of_built_in_environments_are_still_played() {
     let server = TestServer::start().await;
     let puzzle = ("puzzle/n_queens", 2);
-    let apps = [("app/calendar", 2), ("app/chat", 2), ("app/sheet", 2), ("app/shop", 3), ("app/workspace", 2)];
+    let apps = [
+        ("app/bank", 2),
+        ("app/calendar", 3),
+        ("app/chat", 3),
+        ("app/files", 2),
+        ("app/helpdesk", 2),
+        ("app/mail", 2),
+        ("app/phone", 2),
+        ("app/sheet", 3),
+        ("app/shop", 4),
+        ("app/travel", 2),
+        ("app/workspace", 3),
+    ];
     play_every_version(&server, &[puzzle]).await;
     play_every_version(&server, &apps).await;
     server.stop().await;
