@@ -61,6 +61,9 @@ pub(super) const SOURCES: [&str; 21] = [
 const CONSONANTS: [char; 18] =
     ['B', 'C', 'D', 'F', 'G', 'H', 'J', 'K', 'L', 'M', 'N', 'P', 'R', 'S', 'T', 'V', 'W', 'X'];
 
+/// Bytes of the longest text that is read as one of the grammar's: subjects and names are shorter, and every way to read one is tried.
+const READ_BYTES_MAX: usize = 300;
+
 /// Beginnings of words that are written with a vowel and spoken with a consonant, or the other way round.
 const SPOKEN_CONSONANT: [&str; 6] = ["uni", "use", "usa", "euro", "one", "util"];
 const SPOKEN_VOWEL: [&str; 4] = ["hour", "honest", "heir", "honour"];
@@ -233,7 +236,7 @@ impl Writer<'_> {
     /// Case of a text that an alternative of a rule could have written, and the words that the alternative binds. Of several
     /// alternatives, the one with the most text of its own.
     fn read_as(&self, rule: &str, text: &str) -> Option<(&'static str, Vec<(&'static str, String)>)> {
-        let text = text.strip_prefix("Fwd: ").unwrap_or(text);
+        let text = Some(text.strip_prefix("Fwd: ").unwrap_or(text)).filter(|text| text.len() <= READ_BYTES_MAX)?;
         let readings = self.grammar.alternatives(rule)?.iter().filter_map(|alternative| {
             let pieces: Vec<Part> = parts(alternative.text).collect();
             let own = |part: &Part| if let Part::Text(plain) = part { plain.len() } else { 0 };
