@@ -13,6 +13,9 @@ pub(super) fn facts(result: &Value) -> Option<Vec<(&'static str, String)>> {
             lines.push(("  of", format!("{}: {}", visible(name), summary(of_environment)?)));
         }
     }
+    if let Some(cut) = result["usage"]["cut_answers"].as_u64().filter(|cut| *cut > 0) {
+        lines.push(("cut off", format!("{cut} answers ended at sampling.max_tokens")));
+    }
     if let Some(baseline) = result.get("baseline") {
         let (from, all) = (visible(baseline["from"].as_str()?), summary(&baseline["all"])?);
         lines.push(("baseline", format!("{all}, {from}")));

@@ -315,6 +315,21 @@ fn attempts(job: &Job) -> String {
 }
 
 /// A job for people: a line per fact that there is.
+/// A policy of a spec: where it begins.
+fn asked(policy: &Value) -> Option<String> {
+    policy["from"].as_str().or_else(|| policy.as_str()).map(visible)
+}
+
+/// The environments of a spec, each with its split where it names one.
+fn environments(spec: &Value) -> Option<String> {
+    let one = |environment: &Value| {
+        let split = environment["split"].as_str().map(|split| format!(" ({})", visible(split))).unwrap_or_default();
+        Some(visible(environment["name"].as_str()?) + &split)
+    };
+    let names: Vec<String> = spec["environments"].as_array()?.iter().filter_map(one).collect();
+    Some(names.join(", ")).filter(|names| !names.is_empty())
+}
+
 fn describe(job: &Job, files: &[Artifact], last_metrics: &str) -> String {
     let mut lines = vec![
         ("job", format!("{} ({})", job.id, job.kind.as_str())),
@@ -323,12 +338,16 @@ fn describe(job: &Job, files: &[Artifact], last_metrics: &str) -> String {
         ("created", job.created_at.to_string()),
     ];
     let mut add = |name, value: Option<String>| lines.extend(value.map(|value| (name, value)));
+    add("policy", asked(&job.spec["policy"]));
+    add("of", environments(&job.spec));
     add("waiting", job.waiting.as_deref().map(visible));
     add("place", job.place.map(|place| format!("{place} jobs are before it")));
     add("worker", job.worker.as_deref().map(visible));
     add("started", job.started_at.map(|at| at.to_string()));
     add("ended", job.ended_at.map(|at| at.to_string()));
     add("progress", job.progress.as_ref().map(counted));
+    let running = job.progress.as_ref().filter(|_| !job.state.is_over());
+    add("doing", running.and_then(|progress| progress.message.as_deref()).map(visible));
     add("metrics", Some(last_metrics.to_owned()).filter(|text| !text.is_empty()));
     add("error", job.error.as_ref().map(|error| format!("{}: {}", visible(&error.code), visible(&error.detail))));
     match job.result.as_ref().filter(|_| job.kind == JobKind::Evaluate).and_then(evaluation::facts) {

@@ -222,18 +222,20 @@ async fn play_all(
             let episodes = episodes.clone();
             async move {
                 let (number, task) = found?;
-                Ok::<_, Failure>(episodes.play(Assignment { number, seed: number, task }).await.verdict)
+                Ok::<_, Failure>(episodes.play(Assignment { number, seed: number, task }).await)
             }
         })
         .buffer_unordered(concurrency);
     let mut outcomes = std::pin::pin!(outcomes);
     let mut tally = Tally::default();
     while let Some(outcome) = outcomes.next().await {
-        let verdict = match outcome? {
+        let played = outcome?;
+        let verdict = match played.verdict {
             Err(error) if error.ends_all() => return Err(failure(error)),
             other => other,
         };
         tally.add(&verdict);
+        tally.add_cut(played.tokens.cut);
         progress.count_episode();
     }
     Ok((name.clone(), tally))

@@ -24,6 +24,8 @@ pub(super) struct Tally {
     rescales: bool,
     /// Episodes without a score, by reason: no samples, and never zeros.
     unscored: BTreeMap<String, Unscored>,
+    /// Answers that ended because their tokens were used up.
+    cut_answers: u64,
 }
 
 /// Episodes that have no score for the same reason.
@@ -35,6 +37,11 @@ struct Unscored {
 }
 
 impl Tally {
+    /// Counts the answers of an episode that were cut.
+    pub(super) const fn add_cut(&mut self, answers: u64) {
+        self.cut_answers += answers;
+    }
+
     /// Counts one episode.
     pub(super) fn add(&mut self, outcome: &Result<Verdict, PlayError>) {
         match outcome {
@@ -74,6 +81,7 @@ impl Tally {
             strict: self.share(self.strict as f64),
             interval: wilson::interval_95(self.strict, self.scored),
             not_scored: self.unscored.clone(),
+            cut_answers: self.cut_answers,
             seconds: (seconds * 1e3).round() / 1e3,
         }
     }
@@ -98,6 +106,8 @@ pub(super) struct Line {
     interval: Option<[f64; 2]>,
     /// By reason.
     not_scored: BTreeMap<String, Unscored>,
+    /// Answers that ended because their tokens were used up.
+    cut_answers: u64,
     seconds: f64,
 }
 
@@ -111,6 +121,9 @@ impl Line {
         lines.push(("episodes", format!("{}, of which {} were scored", self.episodes, self.scored)));
         for (reason, unscored) in &self.not_scored {
             lines.push(("not scored", format!("{} {reason}, first: {}", unscored.count, visible(&unscored.first))));
+        }
+        if self.cut_answers > 0 {
+            lines.push(("cut off", format!("{} answers ended at --max-tokens", self.cut_answers)));
         }
         lines.push(("mean score", number(self.mean)));
         lines.extend(self.rescaled.map(|rescaled| ("rescaled", number(Some(rescaled)))));

@@ -13,6 +13,9 @@ use crate::step::Step;
 
 /// The subprotocol of the stream.
 pub const SUBPROTOCOL: &str = "palestra.json";
+
+/// Header of the answer that opens a stream: bytes of the largest frame that the server reads.
+pub const FRAME_BYTES_MAX: &str = "palestra-frame-bytes-max";
 /// Subprotocols with this prefix carry a credential, for clients that cannot set headers.
 pub const BEARER_SUBPROTOCOL_PREFIX: &str = "bearer.";
 /// The most items in one batch call.

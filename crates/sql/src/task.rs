@@ -282,6 +282,7 @@ pub struct Compare {
     /// Matching of columns.
     pub columns: Columns,
     /// Tolerance of numbers: |a-b| <= tolerance * max(1, |a|, |b|). Two whole numbers must be equal.
+    #[serde(deserialize_with = "tolerance")]
     pub tolerance: f64,
     /// True if `1` and `'1'`, `1` and `1.0`, `true` and `1` differ. Without it numbers are compared as numbers, also where one is
     /// written as text; dates and times by what they mean.
@@ -293,6 +294,15 @@ pub struct Compare {
 impl Default for Compare {
     fn default() -> Self {
         Self { ordered: false, columns: Columns::Position, tolerance: 1e-6, strict_types: false, distinct: false }
+    }
+}
+
+fn tolerance<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number.is_finite() && number >= 0.0 {
+        Ok(number)
+    } else {
+        Err(serde::de::Error::custom("the tolerance must be a number of at least 0"))
     }
 }
 

@@ -76,6 +76,9 @@ pub(super) struct EpisodeLine {
     pub(super) prompt_tokens: u64,
     /// Tokens that the policy wrote.
     pub(super) completion_tokens: u64,
+    /// Answers that ended because their tokens were used up.
+    #[serde(default)]
+    pub(super) cut_answers: u64,
 }
 
 impl EpisodeLine {
@@ -130,6 +133,7 @@ mod tests {
             steps: 2,
             prompt_tokens: 0,
             completion_tokens: 0,
+            cut_answers: 0,
         }
     }
 

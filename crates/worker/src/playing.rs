@@ -277,6 +277,7 @@ pub(super) fn line(environment: &str, ended: &FinishedEpisode) -> EpisodeLine {
         steps: played.steps,
         prompt_tokens: played.tokens.prompt,
         completion_tokens: played.tokens.completion,
+        cut_answers: played.tokens.cut,
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Usage {
     pub(super) prompt_tokens: u64,
     /// Tokens that the policy wrote.
     pub(super) completion_tokens: u64,
+    /// Answers that ended because their tokens were used up.
+    pub(super) cut_answers: u64,
 }
 
 /// The comparison of a policy with another.
@@ -75,6 +77,7 @@ impl PolicyOutcomes {
         self.usage.steps += line.steps;
         self.usage.prompt_tokens += line.prompt_tokens;
         self.usage.completion_tokens += line.completion_tokens;
+        self.usage.cut_answers += line.cut_answers;
     }
 
     /// Puts the episodes in the order of environment, task and seed.

@@ -21,7 +21,7 @@ use futures::stream::BoxStream;
 use palestra_protocol::episode::Event;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::problem::Code;
-use palestra_protocol::stream::SUBPROTOCOL;
+use palestra_protocol::stream::{FRAME_BYTES_MAX, SUBPROTOCOL};
 
 use super::caller::Caller;
 use super::events::room;
@@ -47,7 +47,8 @@ const WRITE_BYTES: usize = 4_096;
 #[utoipa::path(get, path = "/v1/stream", tag = "stream",
     params(("sec-websocket-protocol" = Option<String>, Header,
             description = "`palestra.json`; for clients that cannot set headers also `bearer.<credential>`, which is never echoed.")),
-    responses((status = 101, description = "The socket is open.")))]
+    responses((status = 101, description = "The socket is open.",
+               headers(("palestra-frame-bytes-max" = u64, description = "Bytes of the largest frame that is read.")))))]
 pub(super) async fn open_stream(
     State(app): State<App>,
     Caller(principal): Caller,
@@ -79,6 +80,7 @@ pub(super) async fn open_stream(
             })
         })
         .into_response();
+    response.headers_mut().insert(FRAME_BYTES_MAX, HeaderValue::from(frame_bytes_max));
     // Only our own protocol is ever echoed: the other one may be a credential.
     if response.headers().get(SEC_WEBSOCKET_PROTOCOL).is_some_and(|protocol| protocol != SUBPROTOCOL) {
         response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));

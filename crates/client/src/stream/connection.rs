@@ -1,10 +1,12 @@
 //! One connection: the handshake, and frames in both directions until it breaks.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt, StreamExt};
-use palestra_protocol::stream::SUBPROTOCOL;
+use palestra_protocol::stream::{self, SUBPROTOCOL};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
 use tokio::net::TcpStream;
@@ -31,6 +33,8 @@ pub(super) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 pub(super) struct Endpoint {
     address: Url,
     authorization: Option<HeaderValue>,
+    /// Bytes of the largest frame that the server reads, as it said last.
+    frame_bytes_max: Arc<AtomicUsize>,
 }
 
 /// Why a connection did not come about.
@@ -52,7 +56,12 @@ impl Endpoint {
         address.set_scheme(scheme).map_err(|()| {
             ClientError::Address(format!("{url:?} has no stream: give an address that begins by http:// or https://"))
         })?;
-        Ok(Self { address, authorization })
+        Ok(Self { address, authorization, frame_bytes_max: Arc::new(AtomicUsize::new(FRAME_BYTES_MAX)) })
+    }
+
+    /// Bytes of the largest frame that the server reads; another server may read another.
+    pub(super) fn frame_bytes_max(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.frame_bytes_max)
     }
 
     /// One attempt.
@@ -71,7 +80,12 @@ impl Endpoint {
         // Nagle's algorithm would hold back small frames for the sake of larger packets.
         let attempt = connect_async_with_config(request, Some(config), true);
         match timeout(Duration::from_millis(HANDSHAKE_TIMEOUT_MS), attempt).await {
-            Ok(Ok((socket, _))) => Ok(socket),
+            Ok(Ok((socket, response))) => {
+                let told =
+                    response.headers().get(stream::FRAME_BYTES_MAX).and_then(|value| value.to_str().ok()?.parse().ok());
+                self.frame_bytes_max.store(told.unwrap_or(FRAME_BYTES_MAX).min(FRAME_BYTES_MAX), Ordering::Relaxed);
+                Ok(socket)
+            }
             Ok(Err(error)) => Err(refusal(error)),
             Err(_) => Err(Refusal::Passing("the handshake took too long".to_owned())),
         }

@@ -12,11 +12,13 @@ mod tests;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use palestra_protocol::episode::Event;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::list::List;
+use palestra_protocol::problem::{Code, Problem};
 use palestra_protocol::session::{CreateSession, Created, Fork, Opened, Reset, Session, Verify};
 use palestra_protocol::step::{Finish, FinishReason, Finished, Step, Stepped};
 use palestra_protocol::stream::{Outcome, StepItem};
@@ -92,6 +94,8 @@ struct Shared {
     outgoing: mpsc::Sender<Outgoing>,
     permits: Arc<Semaphore>,
     table: Arc<Table>,
+    /// Bytes of the largest frame that the server reads.
+    frame_bytes_max: Arc<AtomicUsize>,
     /// Aborts the driver with the last handle.
     _driver: JoinSet<()>,
 }
@@ -129,11 +133,12 @@ impl Stream {
         let in_flight_max = options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS);
         let (outgoing, incoming) = mpsc::channel(in_flight_max);
         let table = Arc::new(Table::new(options.events_max));
+        let frame_bytes_max = endpoint.frame_bytes_max();
         let mut driver = JoinSet::new();
         let silence = Duration::from_millis(options.silence_max_ms);
         driver.spawn(driver::drive(endpoint, socket, backoff, silence, incoming, Arc::clone(&table)));
         let permits = Arc::new(Semaphore::new(in_flight_max));
-        Ok(Self { shared: Arc::new(Shared { outgoing, permits, table, _driver: driver }) })
+        Ok(Self { shared: Arc::new(Shared { outgoing, permits, table, frame_bytes_max, _driver: driver }) })
     }
 
     /// Sends one frame, `op` with the fields of `body`, and answers what to wait for. Frames leave in the order in which these
@@ -171,8 +176,13 @@ impl Stream {
         fields.insert("op".to_owned(), Value::String(op.to_owned()));
         fields.insert("id".to_owned(), Value::from(id));
         let text = Value::Object(fields).to_string();
-        if text.len() > FRAME_BYTES_MAX {
-            return Err(ClientError::Unsendable(format!("a frame has at most {FRAME_BYTES_MAX} bytes")));
+        let most = self.shared.frame_bytes_max.load(Ordering::Relaxed);
+        if text.len() > most {
+            let detail = format!(
+                "a frame of {} bytes is larger than the {most} that the server reads: send less, or start it with a larger --body-bytes-max",
+                text.len()
+            );
+            return Err(ClientError::from(Problem::new(Code::TooLarge, detail)));
         }
         let permit = Arc::clone(&self.shared.permits).acquire_owned().await.map_err(|_| ClientError::Closed)?;
         let (answer, receiver) = oneshot::channel();

@@ -85,7 +85,7 @@ enum Found {
 async fn moment(opened: &mut OpenDatabase, dataset: &Dataset, sql: &str, compare: &Compare) -> Option<Found> {
     let mut extremes: Vec<StatementResult> = Vec::new();
     for day in EXTREMES {
-        extremes.push(opened.run(sql, Some(noon(day)?.as_millisecond())).await.ok()?);
+        extremes.push(opened.run(sql, Some(evening(day)?.as_millisecond())).await.ok()?);
     }
     let usual = opened.run(sql, None).await.ok()?;
     let decides = |found: &StatementResult| {
@@ -95,7 +95,7 @@ async fn moment(opened: &mut OpenDatabase, dataset: &Dataset, sql: &str, compare
         return Some(Found::Usual);
     }
     for day in days(dataset, sql) {
-        let Some(begins) = noon(day) else { continue };
+        let Some(begins) = evening(day) else { continue };
         if decides(&opened.run(sql, Some(begins.as_millisecond())).await.ok()?) {
             return Some(Found::At(begins));
         }
@@ -103,8 +103,9 @@ async fn moment(opened: &mut OpenDatabase, dataset: &Dataset, sql: &str, compare
     Some(Found::Nowhere)
 }
 
-fn noon(day: Date) -> Option<Timestamp> {
-    day.at(12, 0, 0, 0).in_tz("UTC").ok().map(|moment| moment.timestamp())
+/// The end of a day: what its rows say has then happened.
+fn evening(day: Date) -> Option<Timestamp> {
+    day.at(23, 59, 59, 0).in_tz("UTC").ok().map(|moment| moment.timestamp())
 }
 
 /// Days on which relative times may decide something: late, later and middle ones of the columns of dates that the reference names, or

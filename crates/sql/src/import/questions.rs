@@ -50,7 +50,39 @@ struct Entry {
     ordered: Option<bool>,
     template: Option<String>,
     compare: Option<Compare>,
+    /// Fields of collections that are not needed here, and misspelt ones.
+    #[serde(flatten)]
+    others: BTreeMap<String, Json>,
 }
+
+/// The names of the fields above, with their other names.
+const FIELDS: [&str; 19] = [
+    "db",
+    "db_id",
+    "database",
+    "question",
+    "query",
+    "gold",
+    "sql",
+    "SQL",
+    "gold_postgres",
+    "accepted",
+    "now",
+    "evidence",
+    "difficulty",
+    "hardness",
+    "split",
+    "ordered",
+    "template",
+    "compare",
+    "question_id",
+];
+
+/// Letters in which a field may differ from one that was meant.
+const SLIPS_MAX: usize = 2;
+
+/// Letters of the shortest field that is taken for a misspelt one: shorter ones are near to many words.
+const MISSPELT_MIN: usize = 4;
 
 /// A text, or a list of texts.
 #[derive(Debug, Clone, Deserialize)]
@@ -164,7 +196,7 @@ fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
         QuestionSet { now: None, databases: BTreeMap::new(), questions }
     };
     let QuestionSet { now, databases, questions } = set;
-    Ok(questions
+    let entries: Entries = questions
         .into_iter()
         .enumerate()
         .map(|(number, entry)| {
@@ -175,7 +207,24 @@ fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
             });
             (format!("{path}: question {}", number + 1), entry)
         })
-        .collect())
+        .collect();
+    let is_asked = |name: &str| {
+        entries.iter().flat_map(|(_, entry)| entry).any(|entry| entry.db.trim().eq_ignore_ascii_case(name))
+    };
+    match databases.keys().find(|name| entries.iter().all(|(_, entry)| entry.is_ok()) && !is_asked(name)) {
+        Some(name) => Err(Fault::new(path, format!("databases.{name}: no question is about it, correct the name"))),
+        None => Ok(entries),
+    }
+}
+
+/// A field that is none, and the one that was probably meant.
+fn misspelt(fields: &BTreeMap<String, Json>) -> Option<(&str, &'static str)> {
+    let near = |name: &str| {
+        let distances = FIELDS.map(|field| (strsim::osa_distance(name, field), field));
+        distances.into_iter().filter(|(slips, _)| (1..=SLIPS_MAX).contains(slips)).min().map(|(_, field)| field)
+    };
+    let long = fields.keys().filter(|name| name.chars().count() >= MISSPELT_MIN);
+    long.filter_map(|name| Some((name.as_str(), near(name)?))).next()
 }
 
 /// A query without the end of a statement.
@@ -184,6 +233,9 @@ fn bare(sql: &str) -> String {
 }
 
 fn complete(location: String, mut entry: Entry) -> Result<Question, String> {
+    if let Some((field, meant)) = misspelt(&entry.others) {
+        return Err(format!("there is no field {field:?}, did you mean {meant:?}? Correct it or leave it out"));
+    }
     let sql = entry.sql.take().and_then(|sql| sql.as_str().map(str::to_owned));
     let mut golds = entry.gold.take().map(OneOrMore::into_vec).unwrap_or_default().into_iter();
     let (first, mut accepted) = (golds.next(), golds.collect::<Vec<String>>());

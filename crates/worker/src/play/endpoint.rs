@@ -3,6 +3,7 @@
 //! The address comes from a job's spec, which a tenant wrote, so a worker goes only to hosts that its owner allowed, and follows nobody
 //! elsewhere.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use palestra_protocol::action::Action;
@@ -13,7 +14,7 @@ use reqwest::{Client as Http, StatusCode, Url};
 use serde_json::{Map, Value, json};
 
 use super::PlayError;
-use super::turn::{PolicyInput, PolicyOutput, Tokens};
+use super::turn::{CUT, PolicyInput, PolicyOutput, Tokens};
 
 /// Time limit of connecting, in milliseconds.
 const CONNECT_MS_MAX: u64 = 10_000;
@@ -57,6 +58,8 @@ pub struct Endpoint {
     model: String,
     key: Option<String>,
     sampling: Sampling,
+    /// True once it has answered: what it refuses from then on is a fault of one request.
+    answered: AtomicBool,
 }
 
 impl Endpoint {
@@ -87,7 +90,14 @@ impl Endpoint {
             .timeout(Duration::from_millis(ANSWER_MS_MAX))
             .build()
             .map_err(|error| PlayError::Policy(error.to_string()))?;
-        Ok(Self { http, url, model, key: key.map(str::to_owned), sampling: sampling.clone() })
+        Ok(Self {
+            http,
+            url,
+            model,
+            key: key.map(str::to_owned),
+            sampling: sampling.clone(),
+            answered: AtomicBool::new(false),
+        })
     }
 
     /// The next turn.
@@ -126,19 +136,28 @@ impl Endpoint {
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
         }
-        let unreachable = |error: reqwest::Error| Refusal::passing(PlayError::Turn(causes(&error.without_url())));
+        // Who has thought for so long would think as long again.
+        let unreachable = |error: reqwest::Error| {
+            let may_pass = !error.is_timeout() || error.is_connect();
+            Refusal { error: PlayError::Turn(causes(&error.without_url())), may_pass, wait: None }
+        };
         let mut response = request.send().await.map_err(unreachable)?;
         let status = response.status();
         let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if bytes.len() + chunk.len() > ANSWER_BYTES_MAX {
-                let error = PlayError::Policy(format!("an answer has at most {ANSWER_BYTES_MAX} bytes"));
-                return Err(Refusal { error, may_pass: false, wait: None });
+                let told = format!("the policy's answer is larger than {ANSWER_BYTES_MAX} bytes: lower its max_tokens");
+                return Err(Refusal { error: PlayError::Turn(told), may_pass: false, wait: None });
             }
             bytes.extend_from_slice(&chunk);
         }
-        if status.is_success() { read(&bytes).map_err(Refusal::passing) } else { Err(refusal(status, wait, &bytes)) }
+        if status.is_success() {
+            self.answered.store(true, Ordering::Relaxed);
+            read(&bytes).map_err(Refusal::passing)
+        } else {
+            Err(refusal(status, wait, &bytes, self.answered.load(Ordering::Relaxed)))
+        }
     }
 }
 
@@ -158,8 +177,9 @@ impl Refusal {
     }
 }
 
-/// A passing failure may be tried again, after the seconds that `Retry-After` says; a fault of the request itself may not.
-fn refusal(status: StatusCode, retry_after_s: Option<u64>, bytes: &[u8]) -> Refusal {
+/// A passing failure may be tried again, after the seconds that `Retry-After` says; a fault of the request itself may not. Any other ends
+/// all episodes, unless the policy has answered before: then address and key are right.
+fn refusal(status: StatusCode, retry_after_s: Option<u64>, bytes: &[u8], answered: bool) -> Refusal {
     let text: String = String::from_utf8_lossy(bytes).chars().take(EXCERPT_CHARACTERS_MAX).collect();
     let told = |advice: &str| format!("the policy's server answered {status}, {advice}: {text}");
     let wait = retry_after_s.map(|seconds| Duration::from_secs(seconds.min(RETRY_AFTER_S_MAX)));
@@ -175,6 +195,7 @@ fn refusal(status: StatusCode, retry_after_s: Option<u64>, bytes: &[u8]) -> Refu
             let error = PlayError::Turn(told("correct what it does not take"));
             Refusal { error, may_pass: false, wait: None }
         }
+        _ if answered => Refusal { error: PlayError::Turn(told("look at its log")), may_pass: false, wait: None },
         _ => Refusal { error: PlayError::Policy(told("check its address and its key")), may_pass: false, wait: None },
     }
 }
@@ -195,12 +216,18 @@ fn read(bytes: &[u8]) -> Result<PolicyOutput, PlayError> {
     let mut completion: Value = serde_json::from_slice(bytes)
         .map_err(|error| PlayError::Turn(format!("the policy's server answered no JSON: {error}")))?;
     let count = |field: &str| completion["usage"][field].as_u64().unwrap_or(0);
-    let tokens = Tokens { prompt: count("prompt_tokens"), completion: count("completion_tokens") };
+    let ended = completion.pointer("/choices/0/finish_reason").and_then(Value::as_str).map(str::to_owned);
+    let cut = u64::from(ended.as_deref() == Some(CUT));
+    let tokens = Tokens { prompt: count("prompt_tokens"), completion: count("completion_tokens"), cut };
     let Some(Value::Object(mut message)) = completion.pointer_mut("/choices/0/message").map(Value::take) else {
         return Err(PlayError::Turn("the policy's server answered no chat completion".to_owned()));
     };
     message.insert("role".to_owned(), json!("assistant"));
-    Ok(PolicyOutput { action: Action::Message(Map::from_iter(message)), tokens, meta: Some(tokens.meta()) })
+    let mut meta = tokens.meta();
+    if let Some(ended) = ended {
+        meta["finish_reason"] = json!(ended);
+    }
+    Ok(PolicyOutput { action: Action::Message(Map::from_iter(message)), tokens, meta: Some(meta) })
 }
 
 #[cfg(test)]
@@ -246,7 +273,7 @@ mod tests {
     #[test]
     fn a_refusal_says_whether_and_when_to_ask_again() {
         let told = |status, after| {
-            let refusal = refusal(status, after, b"why");
+            let refusal = refusal(status, after, b"why", false);
             (refusal.may_pass, refusal.wait.map(|wait| wait.as_secs()), refusal.error.ends_all())
         };
         assert_eq!(told(StatusCode::TOO_MANY_REQUESTS, Some(7)), (true, Some(7), false));
@@ -254,14 +281,16 @@ mod tests {
         assert_eq!(told(StatusCode::INTERNAL_SERVER_ERROR, None), (true, None, false));
         assert_eq!(told(StatusCode::BAD_REQUEST, Some(7)), (false, None, false), "the same request is refused again");
         assert_eq!(told(StatusCode::UNAUTHORIZED, None), (false, None, true), "so is every other");
+        let later = refusal(StatusCode::NOT_FOUND, None, b"why", true);
+        assert!(!later.may_pass && !later.error.ends_all(), "who has answered has a right address");
     }
 
     #[test]
     fn a_completion_is_an_action_with_its_tokens() {
-        let completion = json!({"choices": [{"message": {"role": "assistant", "content": "4"}}],
+        let completion = json!({"choices": [{"message": {"role": "assistant", "content": "4"}, "finish_reason": "length"}],
             "usage": {"prompt_tokens": 9, "completion_tokens": 2}});
         let answered = read(completion.to_string().as_bytes()).unwrap();
-        assert_eq!(answered.tokens, Tokens { prompt: 9, completion: 2 });
+        assert_eq!(answered.tokens, Tokens { prompt: 9, completion: 2, cut: 1 });
         assert_eq!(answered.meta.as_ref().map(Tokens::recorded), Some(answered.tokens));
         assert!(matches!(answered.action, Action::Message(message) if message["content"] == "4"));
         assert!(read(b"{}").is_err() && read(b"<html>").is_err());

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use uuid::{Builder, Uuid, Variant, Version};
 
 use super::PlayError;
-use super::turn::{PolicyInput, PolicyOutput, Tokens};
+use super::turn::{CUT, PolicyInput, PolicyOutput, Tokens};
 
 /// A `serve` job that was queued for a player ends after this long without a request, in milliseconds.
 const IDLE_MS: u64 = 120_000;
@@ -251,7 +251,8 @@ fn refused(error: ClientError) -> PlayError {
 }
 
 fn read(policy: PolicyId, answer: ActAnswer) -> Result<PolicyOutput, PlayError> {
-    let tokens = Tokens { prompt: answer.prompt_tokens, completion: answer.token_ids.len() as u64 };
+    let cut = u64::from(answer.finish_reason == CUT);
+    let tokens = Tokens { prompt: answer.prompt_tokens, completion: answer.token_ids.len() as u64, cut };
     let meta = Some(meta(policy, &answer));
     let action: Action = serde_json::from_value(answer.action)
         .map_err(|error| PlayError::Turn(format!("the policy answered no action: {error}")))?;
@@ -317,7 +318,7 @@ mod tests {
     fn what_is_no_action_fails_the_turn_alone() {
         let policy = PolicyId::new();
         let answered = read(policy, answer(json!({"text": "4"}), 2)).unwrap();
-        assert_eq!(answered.tokens, Tokens { prompt: 5, completion: 2 });
+        assert_eq!(answered.tokens, Tokens { prompt: 5, completion: 2, cut: 0 });
         assert!(matches!(read(policy, answer(json!({"say": "4"}), 2)), Err(PlayError::Turn(_))));
     }
 
@@ -329,8 +330,8 @@ mod tests {
         assert_eq!(recorded["logprobs"], json!([-0.5, -0.5]));
         let long = meta(policy, &answer(json!({"text": "4"}), 32_768));
         assert_eq!((&long["omitted_tokens"], long.get("token_ids")), (&json!(32_768), None));
-        assert_eq!(Tokens::recorded(&recorded), Tokens { prompt: 5, completion: 2 });
-        assert_eq!(Tokens::recorded(&long), Tokens { prompt: 5, completion: 32_768 });
+        assert_eq!(Tokens::recorded(&recorded), Tokens { prompt: 5, completion: 2, cut: 0 });
+        assert_eq!(Tokens::recorded(&long), Tokens { prompt: 5, completion: 32_768, cut: 0 });
         assert!(long.to_string().len() <= META_BYTES_MAX);
     }
 }

@@ -39,13 +39,19 @@ pub struct Tokens {
     pub prompt: u64,
     /// Tokens that were written.
     pub completion: u64,
+    /// Answers that ended because their tokens were used up.
+    pub cut: u64,
 }
+
+/// Reason of an answer that ended because its tokens were used up, in the words of OpenAI.
+pub(super) const CUT: &str = "length";
 
 impl Tokens {
     /// Counts those of another turn.
     pub fn add(&mut self, other: Self) {
         self.prompt += other.prompt;
         self.completion += other.completion;
+        self.cut += other.cut;
     }
 
     /// The record beside a step of a policy that reports nothing else of its tokens.
@@ -58,6 +64,7 @@ impl Tokens {
         let count = |field: &str| meta[field].as_u64();
         let sampled = meta["token_ids"].as_array().map(|tokens| tokens.len() as u64);
         let completion = count("completion_tokens").or(sampled).or_else(|| count("omitted_tokens"));
-        Self { prompt: count("prompt_tokens").unwrap_or(0), completion: completion.unwrap_or(0) }
+        let cut = u64::from(meta["finish_reason"] == CUT);
+        Self { prompt: count("prompt_tokens").unwrap_or(0), completion: completion.unwrap_or(0), cut }
     }
 }

@@ -19,12 +19,30 @@ pub struct Estimate {
     pub mean: f64,
     /// Clustered; null with fewer than two clusters.
     pub standard_error: Option<f64>,
-    /// 95%; null with fewer than two clusters.
+    /// 95%; null with fewer than two clusters, and where all clusters agree: that says nothing about others.
     pub interval: Option<[f64; 2]>,
     /// Number of values.
     pub samples: u64,
     /// Number of clusters that they form.
     pub clusters: u64,
+}
+
+/// A standard error that is rounding alone.
+const ROUNDING: f64 = 1e-12;
+
+impl Estimate {
+    /// With an interval that stays where the values can be.
+    #[must_use]
+    pub fn within(mut self, low: f64, high: f64) -> Self {
+        self.interval = self.interval.map(|[from, to]| [from.clamp(low, high), to.clamp(low, high)]);
+        self
+    }
+
+    /// True if the clusters differ, so that their spread says something.
+    #[must_use]
+    pub fn is_spread(&self) -> bool {
+        self.standard_error.is_some_and(|error| error > ROUNDING)
+    }
 }
 
 /// The mean of values, each with its cluster; `None` without any.
@@ -50,7 +68,7 @@ pub fn mean<C: Ord>(values: impl IntoIterator<Item = (C, f64)>) -> Option<Estima
         let correction = clusters as f64 / (clusters - 1) as f64;
         let error = (correction * squares).sqrt() / samples as f64;
         estimate.standard_error = Some(error);
-        estimate.interval = Some([mean - t * error, mean + t * error]);
+        estimate.interval = estimate.is_spread().then_some([mean - t * error, mean + t * error]);
     }
     Some(estimate)
 }
@@ -88,6 +106,17 @@ mod tests {
         assert_eq!(mean(Vec::<(u8, f64)>::new()), None);
         let alone = mean([(0, 1.0), (0, 0.0)]).unwrap();
         assert_eq!((alone.mean, alone.standard_error, alone.interval), (0.5, None, None));
+    }
+
+    #[test]
+    fn clusters_that_agree_say_nothing_about_others_and_intervals_stay_within_bounds() {
+        let agreed = mean([(0, 1.0), (0, 1.0), (1, 1.0), (2, 1.0)]).unwrap();
+        assert_eq!((agreed.mean, agreed.standard_error, agreed.interval), (1.0, Some(0.0), None));
+        let halves = mean([(0, 1.0), (0, 0.0), (1, 0.0), (1, 1.0)]).unwrap();
+        assert_eq!((halves.mean, halves.interval), (0.5, None));
+        let few = mean([(0, 1.0), (1, 1.0), (2, 0.0)]).unwrap();
+        assert!(few.interval.is_some_and(|[low, high]| low < 0.0 && high > 1.0), "{few:?}");
+        assert_eq!(few.within(0.0, 1.0).interval, Some([0.0, 1.0]));
     }
 
     proptest! {

@@ -107,7 +107,7 @@ pub fn compare(policy: &[Outcome], baseline: &[Outcome]) -> Comparison {
         tasks_without_baseline: ours.difference(&theirs).count() as u64,
         tasks_of_baseline_alone: theirs.difference(&ours).count() as u64,
         episodes_without_partner: partnerless,
-        difference: clustered::mean(differences),
+        difference: clustered::mean(differences).map(|difference| difference.within(-1.0, 1.0)),
         pass_to_fail,
         fail_to_pass,
     }

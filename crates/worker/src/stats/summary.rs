@@ -41,7 +41,7 @@ pub struct Rate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Wilson's, for one episode per task.
+    /// Wilson's, for one episode per task. Also where all episodes of all tasks agree: each task then counts once.
     Wilson,
     /// As of a mean, clustered by task.
     Clustered,
@@ -71,19 +71,21 @@ pub fn summarise<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>, samples_pe
         episodes,
         scored: scores.len() as u64,
         unscored,
-        mean: clustered::mean(scores),
+        mean: clustered::mean(scores).map(|mean| mean.within(0.0, 1.0)),
         strict: strict_rate(&stricts),
         pass_at: pass_at::estimate(&tasks, samples_per_task),
     }
 }
 
 fn strict_rate(stricts: &[((&str, &str), f64)]) -> Option<Rate> {
-    let estimate = clustered::mean(stricts.iter().copied())?;
-    if estimate.clusters < estimate.samples {
+    let estimate = clustered::mean(stricts.iter().copied())?.within(0.0, 1.0);
+    if estimate.clusters < estimate.samples && estimate.is_spread() {
         return Some(Rate { rate: estimate.mean, interval: estimate.interval, method: Method::Clustered });
     }
-    let successes = stricts.iter().filter(|(_, strict)| *strict > 0.0).count() as u64;
-    let interval = wilson::interval_95(successes, estimate.samples);
+    // One value per task, or as many equal ones: more samples of the same tasks say nothing about other tasks.
+    let successes =
+        stricts.iter().filter(|(_, strict)| *strict > 0.0).count() as u64 * estimate.clusters / estimate.samples;
+    let interval = wilson::interval_95(successes, estimate.clusters);
     Some(Rate { rate: estimate.mean, interval, method: Method::Wilson })
 }
 
@@ -117,6 +119,17 @@ mod tests {
         assert_eq!(found.mean.unwrap().clusters, 2);
         assert_eq!(found.strict.unwrap().method, Method::Clustered);
         assert_eq!((found.pass_at[0].any, found.pass_at[1].any, found.pass_at[1].tasks), (0.75, 1.0, 1));
+    }
+
+    #[test]
+    fn more_samples_of_tasks_that_agree_make_nothing_more_certain() {
+        let once: Vec<Outcome> = ["a", "b", "c"].map(|task| outcome(task, 0, Some(0.0))).to_vec();
+        let thrice: Vec<Outcome> =
+            (0..3).flat_map(|seed| ["a", "b", "c"].map(|task| outcome(task, seed, Some(0.0)))).collect();
+        let (one, three) = (summarise(&once, 1), summarise(&thrice, 3));
+        assert_eq!(one.strict.unwrap().interval, wilson::interval_95(0, 3));
+        assert_eq!(three.strict, one.strict);
+        assert_eq!((three.mean.unwrap().interval, one.mean.unwrap().interval), (None, None));
     }
 
     #[test]
