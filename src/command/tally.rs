@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&line).unwrap(),
             format!(
-                r#"{{"run":"{RUN}","environment":"puzzle/countdown@1","policy":"builtin:null","episodes":1,"scored":0,"mean":null,"strict":null,"interval":null,"not_scored":{{}},"seconds":0.5}}"#
+                r#"{{"run":"{RUN}","environment":"puzzle/countdown@1","policy":"builtin:null","episodes":1,"scored":0,"mean":null,"strict":null,"interval":null,"not_scored":{{}},"cut_answers":0,"seconds":0.5}}"#
             )
         );
     }

@@ -30,5 +30,6 @@ mod sessions_from;
 mod sql;
 mod stream;
 mod stream_cut;
+mod url_policies;
 mod work;
 mod worker;

@@ -11,9 +11,6 @@ use super::recorder::{Permit, Ticket};
 use super::{Answer, LiveTurn, SessionError, Sessions};
 use palestra_store::{Durability, Tenant};
 
-/// Bytes of the cause of an abortion that are kept.
-const CAUSE_BYTES_MAX: usize = 1_000;
-
 impl Sessions {
     pub(super) async fn finish(&self, tenant: &Tenant, id: SessionId, finish: Finish) -> Result<Answer, SessionError> {
         let turn = match self.turn(tenant, id).await {
@@ -98,7 +95,7 @@ impl Sessions {
 fn cause(told: Option<&str>) -> String {
     const ABORTED: &str = "the caller aborted the episode";
     match told.map(str::trim).filter(|told| !told.is_empty()) {
-        Some(told) => format!("{ABORTED}: {}", &told[..told.floor_char_boundary(CAUSE_BYTES_MAX)]),
+        Some(told) => format!("{ABORTED}: {told}"),
         None => ABORTED.to_owned(),
     }
 }

@@ -351,7 +351,7 @@ impl Docket {
         let (skeleton, range) = (self.skeleton(), self.task.public.score_range);
         let evidence = match self.evidence {
             Ok(evidence) => evidence,
-            Err((status, detail)) => return Verdict { status, detail: Some(detail), ..skeleton },
+            Err((status, detail)) => return Verdict { status, detail: Some(bound::detail(detail)), ..skeleton },
         };
         let case = Case { task: &self.task, state: &evidence.state, trajectory: &evidence.trajectory };
         let verifier = self.entry.kind.verifier();
@@ -371,7 +371,7 @@ impl Docket {
         let (skeleton, range) = (self.skeleton(), self.task.public.score_range);
         let evidence = match self.evidence {
             Ok(evidence) => evidence,
-            Err((status, detail)) => return Verdict { status, detail: Some(detail), ..skeleton },
+            Err((status, detail)) => return Verdict { status, detail: Some(bound::detail(detail)), ..skeleton },
         };
         let began = Instant::now();
         let judging =

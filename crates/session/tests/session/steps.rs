@@ -139,6 +139,19 @@ async fn an_aborted_episode_is_invalid() {
 }
 
 #[tokio::test]
+async fn a_cause_that_is_too_long_for_a_verdict_says_how_much_was_cut() {
+    let world = World::open(None).await;
+    let opened = create(&world, counter(&json!({}))).await;
+    let detail = Some("x".repeat(100_000));
+    let request = Finish { reason: FinishReason::Aborted, detail, episode: Some(opened.episode) };
+    let Ok(Answer::Finished(finished)) = send(&world, Command::Finish { session: opened.id, request }).await else {
+        panic!("finished")
+    };
+    let told = finished.verdict.clone().and_then(|verdict| verdict.detail).expect("a cause");
+    assert!(told.len() < 70_000 && told.ends_with("more bytes were cut: a verdict holds no more]"), "{}", told.len());
+}
+
+#[tokio::test]
 async fn a_cut_shortens_messages_too_and_calls_with_one_id_are_told_apart() {
     let world = World::open(None).await;
     let id = create(&world, counter(&json!({}))).await.id;

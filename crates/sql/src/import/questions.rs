@@ -374,6 +374,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_misspelt_or_out_of_range_is_refused() {
+        let question = r#"{"db": "a", "question": "?", "gold": "SELECT 1""#;
+        for (rest, told) in [
+            (r#", "gold_postgre": "SELECT 1"}"#, r#"did you mean "gold_postgres"?"#),
+            (r#", "ordred": true}"#, r#"did you mean "ordered"?"#),
+            (r#", "compare": {"tolerance": -1}}"#, "the tolerance must be a number of at least 0"),
+        ] {
+            let (read, faults) = read("questions.jsonl", &format!("{question}{rest}"));
+            assert_eq!((read.len(), faults.len()), (0, 1), "{rest}");
+            assert!(faults[0].contains(told), "{faults:?}");
+        }
+        let set = format!(r#"{{"databases": {{"b": {{"now": "2025-01-01"}}}}, "questions": [{question}}}]}}"#);
+        let (_, faults) = read("questions.json", &set);
+        assert!(faults[0].contains("databases.b: no question is about it"), "{faults:?}");
+    }
+
+    #[test]
     fn yaml_is_read() {
         let (read, faults) = read("questions.yaml", "- db: a\n  question: One?\n  gold: SELECT 1\n");
         assert_eq!((read.len(), faults.len()), (1, 0));

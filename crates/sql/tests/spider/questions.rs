@@ -248,8 +248,8 @@ async fn relative_times_are_asked_when_they_decide_something_and_constants_are_t
     ]);
     let (imported, admission) = of_sales(&engines, &questions).await;
     let tasks: Vec<&Task> = imported.rows.iter().map(|(_, task)| task).collect();
-    // 2019-05-20 at noon: what was sold since 2019-04-20 counts.
-    let moment = "1558353600000";
+    // The end of 2019-05-20: what was sold since 2019-04-20 counts.
+    let moment = "1558396799000";
     let moments = tasks.iter().map(|task| begins(task)).collect::<Vec<_>>();
     assert_eq!(moments, [moment, "1735689600000", "usual", "usual", "usual"]);
     let told = imported.notes.iter().any(|note| note.contains("its time is 2019-05-20, because its relative times"));
