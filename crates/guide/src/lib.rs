@@ -40,7 +40,7 @@ const CONTENTS: &[(&str, &[&str])] = &[
     ("Evaluate and train", &["jobs", "training"]),
     ("Other protocols", &["openenv", "mcp", "openai"]),
     ("Run a server", &["operating", "security", "PERFORMANCE"]),
-    ("Reference", &["app-language", "app-expressions", "app-exploration", "ARCHITECTURE"]),
+    ("Reference", &["formats", "app-language", "app-expressions", "app-exploration", "ARCHITECTURE"]),
 ];
 
 /// One page.

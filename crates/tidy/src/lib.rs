@@ -4,6 +4,7 @@
 
 mod circles;
 mod errors;
+mod formats;
 mod packages;
 mod planted;
 mod profiles;

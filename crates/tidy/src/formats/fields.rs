@@ -1,7 +1,9 @@
 //! Names of the fields that a type reads or writes, from its source; or of a part of a JSON Schema.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
+use std::rc::Rc;
 
 use quote::ToTokens as _;
 use serde_json::Value as Json;
@@ -25,7 +27,8 @@ struct Names {
 impl Names {
     fn of(attributes: &[Attribute]) -> Self {
         let mut names = Self::default();
-        let told = |attribute: &&Attribute| ["serde", "arg", "command"].iter().any(|name| attribute.path().is_ident(name));
+        let told =
+            |attribute: &&Attribute| ["serde", "arg", "command"].iter().any(|name| attribute.path().is_ident(name));
         for attribute in attributes.iter().filter(told).filter(|attribute| attribute.meta.require_list().is_ok()) {
             attribute
                 .parse_nested_meta(|meta| {
@@ -59,6 +62,9 @@ pub(super) struct Type {
     pub(super) uses: BTreeSet<String>,
 }
 
+/// Stands for the numbers that a file of the trainer reports.
+const METRICS: &str = "metrics";
+
 /// The type `name` in `file`. For a JSON Schema it is the part of that name, or the whole where it is empty; `fn:NAME` is a function that
 /// asks for fields by their names.
 pub(super) fn read(file: &str, name: &str) -> Option<Type> {
@@ -66,13 +72,22 @@ pub(super) fn read(file: &str, name: &str) -> Option<Type> {
     if let Some(function) = name.strip_prefix("fn:") {
         return Some(Type { fields: of_function(&text, function)?, uses: BTreeSet::new() });
     }
+    if name == METRICS {
+        return Some(Type { fields: of_metrics(&text), uses: BTreeSet::new() });
+    }
     if file.ends_with(".json") {
         let schema: Json = serde_json::from_str(&text).expect("a JSON Schema");
         let part = if name.is_empty() { &schema } else { schema["$defs"].get(name)? };
         return Some(Type { fields: of_schema(part), uses: BTreeSet::new() });
     }
-    let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
-    parsed.items.iter().find_map(|item| of_item(item, name))
+    parsed(file, &text).items.iter().find_map(|item| of_item(item, name))
+}
+
+/// A file, parsed once.
+fn parsed(file: &str, text: &str) -> Rc<syn::File> {
+    thread_local!(static FILES: RefCell<HashMap<String, Rc<syn::File>>> = RefCell::default());
+    let parse = || Rc::new(syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}")));
+    FILES.with_borrow_mut(|files| Rc::clone(files.entry(file.to_owned()).or_insert_with(parse)))
 }
 
 /// The names that a function asks for as `required("name")` or `optional("name")`.
@@ -84,6 +99,13 @@ fn of_function(text: &str, name: &str) -> Option<BTreeSet<String>> {
     Some(asked.filter_map(|after| after.split('"').next()).map(str::to_owned).collect())
 }
 
+/// The names of numbers: `("name".to_owned(), number)`, or `("name", scalar(..))`.
+fn of_metrics(text: &str) -> BTreeSet<String> {
+    let quoted = text.split("(\"").skip(1).filter_map(|after| after.split_once('"'));
+    let is_number = |rest: &str| rest.starts_with(".to_owned(), ") || rest.starts_with(", scalar(");
+    quoted.filter(|(_, rest)| is_number(rest)).map(|(name, _)| name.to_owned()).collect()
+}
+
 fn of_schema(part: &Json) -> BTreeSet<String> {
     let own = part["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
     let choices = ["oneOf", "anyOf"].into_iter().filter_map(|choice| part[choice].as_array()).flatten();
@@ -92,10 +114,9 @@ fn of_schema(part: &Json) -> BTreeSet<String> {
 
 fn of_item(item: &Item, name: &str) -> Option<Type> {
     match item {
-        Item::Struct(found) if found.ident == name && !is_for_tests(&found.attrs) => Some(Type {
-            fields: of_fields(&found.fields, ""),
-            uses: used(&found.fields),
-        }),
+        Item::Struct(found) if found.ident == name && !is_for_tests(&found.attrs) => {
+            Some(Type { fields: of_fields(&found.fields, ""), uses: used(&found.fields) })
+        }
         Item::Enum(found) if found.ident == name => {
             let names = Names::of(&found.attrs);
             let (mut fields, mut uses) = (BTreeSet::from_iter(names.tag.clone()), BTreeSet::new());
@@ -129,7 +150,9 @@ fn of_fields(fields: &Fields, prefix: &str) -> BTreeSet<String> {
 /// The names in the types of fields that are fields of the format.
 fn used(fields: &Fields) -> BTreeSet<String> {
     let types = fields.iter().map(|field| field.ty.to_token_stream().to_string());
-    types.flat_map(|text| text.split(|sign: char| !sign.is_alphanumeric()).map(str::to_owned).collect::<Vec<_>>()).collect()
+    types
+        .flat_map(|text| text.split(|sign: char| !sign.is_alphanumeric()).map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 /// `CamelCase` as `camel_case`.

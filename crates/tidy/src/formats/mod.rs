@@ -12,21 +12,17 @@ use list::{SECTIONS, Section, TOLD_OTHERWISE};
 /// First cells of the headers of tables of fields. Other tables of a section are about something else.
 const HEADERS: &[&str] = &["field", "setting", "metric"];
 
-/// The names in the first cells of the tables of fields below a heading; `None` without such a heading.
+/// The names in the first cells of the tables of fields between a heading and the next; `None` without such a heading.
 fn told(page: &str, heading: &str) -> Option<BTreeSet<String>> {
-    let (mut level, mut fenced, mut table, mut names) = (None, false, None, BTreeSet::new());
+    let (mut inside, mut found, mut fenced, mut table) = (false, false, false, None);
+    let mut names = BTreeSet::new();
     for line in page.lines() {
         fenced ^= line.starts_with("```");
-        let marks = line.chars().take_while(|sign| *sign == '#').count();
-        if !fenced && marks > 0 {
-            if level.is_some_and(|level| marks <= level) {
-                break;
-            }
-            if line[marks..].trim() == heading {
-                level = Some(marks);
-            }
+        if line.starts_with('#') && !fenced {
+            inside = line.trim_start_matches('#').trim() == heading;
+            found |= inside;
         }
-        let row = line.strip_prefix('|').filter(|_| level.is_some() && !fenced);
+        let row = line.strip_prefix('|').filter(|_| inside && !fenced);
         let Some(first) = row.and_then(|row| row.split('|').next()) else {
             table = None;
             continue;
@@ -36,7 +32,7 @@ fn told(page: &str, heading: &str) -> Option<BTreeSet<String>> {
             names.extend(first.split('`').skip(1).step_by(2).map(str::to_owned));
         }
     }
-    level.map(|_| names)
+    found.then_some(names)
 }
 
 /// The fields of the types of a section, each with its type.
@@ -79,16 +75,20 @@ fn tables_of_formats_name_every_field_and_no_other() {
 fn types_inside_the_fields_of_a_format_have_a_table_too() {
     let listed: BTreeSet<(&str, &str)> =
         SECTIONS.iter().flat_map(|section| section.types).map(|(_, file, name)| (*file, *name)).collect();
+    let listed_in = |file: &str, name: &str| listed.contains(&(file, name));
     let files: BTreeSet<&str> = listed.iter().map(|(file, _)| *file).filter(|file| file.ends_with(".rs")).collect();
     let package = |file: &str| file.split("/src").next().unwrap_or_default().to_owned();
     let mut found = BTreeSet::new();
-    for (file, name) in listed.iter().filter(|(file, _)| file.ends_with(".rs")) {
+    for (file, name) in &listed {
         let uses = fields::read(file, name).unwrap_or_else(|| panic!("there is no type {name} in {file}")).uses;
         for inner in uses.iter().filter(|inner| !TOLD_OTHERWISE.contains(&inner.as_str())) {
-            let homes = files.iter().filter(|other| package(other) == package(file));
-            let home = homes.filter(|other| fields::read(other, inner).is_some_and(|found| !found.fields.is_empty()));
-            let unlisted = home.filter(|other| !listed.contains(&(**other, inner.as_str())));
-            found.extend(unlisted.map(|other| format!("{inner} in {other}, in a field of {name}: add its table and a line")));
+            // Its own file comes first, then the others of its package.
+            let others = files.iter().filter(|other| package(other) == package(file)).copied();
+            let mut homes = [*file].into_iter().filter(|file| file.ends_with(".rs")).chain(others);
+            let home = homes.find(|home| fields::read(home, inner).is_some_and(|found| !found.fields.is_empty()));
+            if let Some(home) = home.filter(|home| !listed_in(home, inner)) {
+                found.insert(format!("{inner} in {home}, in a field of {name}: add its table, and a line to the list"));
+            }
         }
     }
     assert_none(&found.into_iter().collect::<Vec<_>>(), "formats are told to the last field");
