@@ -110,6 +110,35 @@ fn every_table_of_a_format_is_in_the_index() {
     assert_none(&missing, "docs/formats.md links every table");
 }
 
+/// Where the functions of expressions are named: the file, and what stands before and after a name.
+const FUNCTIONS: &[(&str, &str, &str)] = &[
+    ("crates/apps/src/expression/functions/dates.rs", "\n        name: \"", "\",\n"),
+    ("crates/apps/src/expression/functions/lists.rs", "\n        name: \"", "\",\n"),
+    ("crates/apps/src/expression/functions/numbers.rs", "\n        name: \"", "\",\n"),
+    ("crates/apps/src/expression/functions/text.rs", "\n        name: \"", "\",\n"),
+    ("crates/apps/src/expression/checker/queries.rs", "\n    (\"", "\", QueryKind::"),
+    ("crates/apps/src/functions.rs", "fixed(\"", "\", id::"),
+    ("crates/apps/src/functions.rs", "generic(\"", "\", id::"),
+    ("crates/apps/src/functions.rs", "alike(\"", "\", id::"),
+];
+
+#[test]
+fn every_function_of_expressions_is_in_their_page() {
+    let page = read("docs/app-expressions.md");
+    let spans = page.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let told: BTreeSet<&str> =
+        spans.flat_map(|span| span.split(|sign: char| !(sign.is_alphanumeric() || sign == '_'))).collect();
+    for (file, before, after) in FUNCTIONS {
+        let text = read(file);
+        let names: Vec<&str> =
+            text.split(before).skip(1).filter_map(|rest| rest.split_once(after)).map(|(name, _)| name).collect();
+        assert!(!names.is_empty(), "{file} has functions");
+        let missing = names.iter().filter(|name| !told.contains(*name));
+        let missing: Vec<String> = missing.map(|name| format!("{name} in {file}")).collect();
+        assert_none(&missing, "docs/app-expressions.md names every function");
+    }
+}
+
 #[test]
 fn a_row_that_is_taken_out_and_one_of_no_field_are_found() {
     for section in SECTIONS {
