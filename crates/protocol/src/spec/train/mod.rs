@@ -136,6 +136,7 @@ impl JobSpec for Train {
         self.reward.check(faults);
         self.optimizer.check(faults);
         self.check_data(faults);
+        self.check_use(faults);
         if let Some(evaluate) = &self.evaluate {
             faults.unless(evaluate.every >= 1, "evaluate.every", "1 or more");
             faults.unless((1..=100_000).contains(&evaluate.episodes), "evaluate.episodes", "1 to 100000");
@@ -161,6 +162,41 @@ impl JobSpec for Train {
 }
 
 impl Train {
+    /// Faults of fields that the job would not use, or that contradict each other.
+    fn check_use(&self, faults: &mut Faults) {
+        let supervised = self.algorithm.name == AlgorithmName::Sft;
+        let (rollout, optimizer) = (&self.rollout, &self.optimizer);
+        let examples = optimizer.examples_per_step == Optimizer::default().examples_per_step;
+        faults.unless(
+            supervised || examples,
+            "optimizer.examples_per_step",
+            "only sft learns from examples: set algorithm.tasks_per_step and algorithm.group_size",
+        );
+        let warm = optimizer.warmup_steps <= self.steps;
+        let detail = format!("more than the {} steps of the job: the rate would never be reached", self.steps);
+        faults.unless(warm, "optimizer.warmup_steps", detail);
+        if supervised {
+            faults.unless(
+                self.reward == Reward::default(),
+                "reward",
+                "sft learns from examples, not from rewards: leave it out",
+            );
+        }
+        let defaults = Rollout::default();
+        if supervised && self.evaluate.is_none() {
+            let sessions = rollout.concurrent_sessions == defaults.concurrent_sessions;
+            let detail = "this job plays no episodes: leave it out, or name environments and evaluate";
+            faults.unless(sessions, "rollout.concurrent_sessions", detail);
+        }
+        // The default is a bound of answers also where the whole episode is shorter.
+        let fits = rollout.max_tokens <= rollout.max_context_tokens || rollout.max_tokens == defaults.max_tokens;
+        let detail = format!(
+            "an answer of {} tokens does not fit rollout.max_context_tokens, which is {}: lower the one or raise the other",
+            rollout.max_tokens, rollout.max_context_tokens
+        );
+        faults.unless(fits, "rollout.max_tokens", detail);
+    }
+
     fn check_data(&self, faults: &mut Faults) {
         if let Some(data) = &self.data {
             data.check("data", faults);
