@@ -10,6 +10,7 @@ use palestra_state::Digest;
 
 use super::change::Change;
 use super::queue_transaction::QueueTransaction;
+use super::reach::named;
 use super::{Jobs, JobsError};
 use palestra_store::Tenant;
 use palestra_store::row::IdempotencyRow;
@@ -281,6 +282,15 @@ impl QueueTransaction<'_> {
             return Err(JobsError::NotRetryable(format!(
                 "job {id} needs {file}, which was deleted: create a job with another file"
             )));
+        }
+        if let Some(stored) = self.transaction.stored_job(id).await? {
+            for policy in named(&stored).policies {
+                if self.transaction.policy(tenant, policy).await?.is_none() {
+                    let detail =
+                        format!("job {id} needs {policy}, which was deleted: create a job with another policy");
+                    return Err(JobsError::NotRetryable(detail));
+                }
+            }
         }
         let mut change = Change::of(row, self.clock().now());
         change.retry(blocked);
