@@ -112,6 +112,16 @@ impl dyn Reader {
         Ok(found)
     }
 
+    /// The policy that a job registered last by itself, not from a checkpoint; with its files.
+    pub async fn last_policy_of(&self, job: JobId) -> Result<Option<PolicyRow>, StoreError> {
+        let query = Select::from(&POLICIES).filter("job =", id(job)).then("AND step IS NULL ORDER BY id DESC").limit(1);
+        let mut found = self.one(query, decode).await?;
+        if let Some(row) = &mut found {
+            row.policy.files = self.policy_files(row.policy.id).await?;
+        }
+        Ok(found)
+    }
+
     /// Policies of a tenant by descending id, with their files; those of one job where one is named.
     pub async fn policies(
         &self,

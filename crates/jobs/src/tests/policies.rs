@@ -225,11 +225,33 @@ async fn the_policy_of_a_job_is_used_by_those_that_go_on_from_that_job() {
     let refused = fixture.jobs.delete_policy(&owner, made).await;
     assert!(matches!(refused, Err(JobsError::NotOver(_))), "its own job runs: {refused:?}");
     let after = fixture.create("acme", training(&lease.job.id.to_string())).await.id;
+    register(&fixture, "acme", lease.job.id, Some(20)).await.unwrap();
     fixture.finish(&lease, Outcome::Succeeded { result: json!({"policy": made}) }).await.unwrap();
+    let files = fixture.jobs.result_files(&owner, lease.job.id).await.unwrap();
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["step_metrics.csv", "model.safetensors"], "not those of the checkpoint");
     let refused = fixture.jobs.delete_policy(&owner, made).await;
     let Err(JobsError::NotOver(detail)) = refused else { panic!("{refused:?}") };
     assert!(detail.contains(&after.to_string()), "{detail}");
     fixture.jobs.cancel(&owner, after).await.unwrap();
     fixture.jobs.delete_policy(&owner, made).await.unwrap();
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn a_network_over_vectors_is_trained_by_ppo_alone() {
+    let fixture = Fixture::sqlite(settings()).await;
+    let lease = kept_two(&fixture).await;
+    let mut network = described(60);
+    network["architecture"] = json!("mlp");
+    keep(&fixture, &lease, 60, network).await.unwrap();
+    let network = register(&fixture, "acme", lease.job.id, Some(60)).await.unwrap().id;
+    let refused = fixture.jobs.create(&tenant("acme"), training(&network.to_string()), None).await;
+    let Err(JobsError::Invalid(faults)) = refused else { panic!("{refused:?}") };
+    assert_eq!(faults[0].field.as_deref(), Some("spec.algorithm.name"));
+    assert!(faults[0].detail.contains("by ppo alone"), "{faults:?}");
+    let mut by_ppo = training(&network.to_string());
+    by_ppo.spec["algorithm"]["name"] = json!("ppo");
+    fixture.create("acme", by_ppo).await;
     fixture.end().await;
 }

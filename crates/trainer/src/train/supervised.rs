@@ -34,6 +34,19 @@ const COLLECTED: &str = "episodes.jsonl";
 struct TokenizedExample {
     row: Row,
     positions: Vec<usize>,
+    /// True if it has tools, which are shown.
+    shows_tools: bool,
+}
+
+/// The warning that no example shows tools, where the format would show those of an environment.
+fn bare(tool_format: ToolFormat) -> Option<String> {
+    (tool_format != ToolFormat::Text).then(|| {
+        format!(
+            "no example has tools, and tool_format is {}: in an environment with tools the policy reads prompts unlike those that it \
+             learnt; give the examples the tools, or set rollout.tool_format to text",
+            tool_format.as_str()
+        )
+    })
 }
 
 /// Trains a language model on examples.
@@ -48,6 +61,9 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     let (examples, validation) = both(examples(spec, context, reading, data), HeldOut::new(spec, context, reading))?;
     let longest = examples.iter().map(|example| example.row.tokens.len()).max().unwrap_or(0);
     memory::check(context, &model, &model, longest)?;
+    if let Some(warning) = examples.iter().all(|example| !example.shows_tools).then(|| bare(tool_format)).flatten() {
+        context.reporter.log("warn", warning)?;
+    }
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
     let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
@@ -154,7 +170,7 @@ fn passes(chosen: &[&TokenizedExample], tokens_max: u64, device: &Device) -> Pas
 fn predictions(chosen: &[&TokenizedExample], pass: &Packed, device: &Device) -> Predictions {
     let (mut rows, mut positions, mut targets) = (Vec::with_capacity(pass.rows.len()), Vec::new(), Vec::new());
     for (line, one) in pass.rows.iter().enumerate() {
-        let TokenizedExample { row, positions: learnt } = chosen[*one];
+        let TokenizedExample { row, positions: learnt, .. } = chosen[*one];
         for position in learnt {
             // Where it is predicted, counted through rows x time.
             positions.push((line * pass.time + position - 1) as i64);
@@ -274,7 +290,8 @@ fn read(
                 if positions.is_empty() {
                     faults.push((example.line, "it holds no answer to learn".to_owned()));
                 } else {
-                    tokenized.push(TokenizedExample { row: Row { tokens, ..Row::default() }, positions });
+                    let shows_tools = !format.shown(&example.tools).is_empty();
+                    tokenized.push(TokenizedExample { row: Row { tokens, ..Row::default() }, positions, shows_tools });
                 }
             }
             Err(error) => faults.push((example.line, error.to_string())),
@@ -381,7 +398,9 @@ mod tests {
         for (format, shown) in
             [(ToolFormat::Auto, vec![weather()]), (ToolFormat::Json, vec![weather()]), (ToolFormat::Text, Vec::new())]
         {
-            let tokens = read(&examples, Vec::new(), &chat, format, 512).unwrap().remove(0).row.tokens;
+            let example = read(&examples, Vec::new(), &chat, format, 512).unwrap().remove(0);
+            assert_eq!(example.shows_tools, !shown.is_empty());
+            let tokens = example.row.tokens;
             let prompt = chat.prompt(std::slice::from_ref(&question), &shown).unwrap();
             assert!(tokens.starts_with(&prompt), "{format:?}");
         }
@@ -432,5 +451,12 @@ mod tests {
         let good = || tokenized(&[line("a", "b")], 64);
         assert!(both(good(), good()).is_ok());
         assert!(both(good(), Err::<(), _>(TrainerError::Cancelled)).is_err());
+    }
+
+    #[test]
+    fn examples_without_tools_are_told_of_where_tools_would_be_shown() {
+        assert!(bare(ToolFormat::Auto).unwrap().contains("tool_format is auto"));
+        assert_eq!(bare(ToolFormat::Text), None);
+        assert!(!tokenized(&[line("a", "b")], 64).unwrap()[0].shows_tools);
     }
 }

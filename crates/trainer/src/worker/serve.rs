@@ -7,6 +7,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use palestra_protocol::job::{JobError, Progress};
 use palestra_protocol::spec::Serve;
 use palestra_protocol::spec::play::PolicyFrom;
+use palestra_protocol::spec::train::ToolFormat;
 use palestra_protocol::worker::{ActAnswer, ActRequest, ServedAnswer, ServedRequest};
 use serde_json::{Value, json};
 
@@ -43,7 +44,8 @@ enum Served {
 /// When the policy cannot be loaded, or the lease is lost.
 pub(super) fn serve(spec: &Serve, device: &Device, files: &Files, reporter: &Reporter) -> Result<Value, TrainerError> {
     let located = files.policy(&PolicyFrom::Registered(spec.policy))?;
-    let habits = PolicyManifest::load(&located.path)?;
+    let mut habits = PolicyManifest::load(&located.path)?;
+    habits.tool_format = spec.tool_format.unwrap_or(habits.tool_format);
     let mut served = if Mlp::is_folder(&located.path) {
         Served::Vectors { model: Box::new(Mlp::load_folder(&located.path, device)?), habits }
     } else {
@@ -105,6 +107,11 @@ fn failed(number: u64, code: &str, detail: impl Into<String>) -> ServedAnswer {
     ServedAnswer { number, answer: None, error: Some(error) }
 }
 
+/// The form of actions that a request asks for, or else the policy's.
+fn format(habits: &PolicyManifest, asked: &ActRequest) -> ToolFormat {
+    asked.tool_format.unwrap_or(habits.tool_format)
+}
+
 /// A request that has a slot.
 struct Seated<'a> {
     request: &'a ServedRequest,
@@ -130,7 +137,7 @@ fn answer_language(
             continue;
         }
         let key = asked.seed.unwrap_or_else(rand::random);
-        let tools = habits.tool_format.shown(&asked.tools);
+        let tools = format(habits, asked).shown(&asked.tools);
         match (chat.prompt(&asked.messages, tools), sampler.open(key)) {
             (Ok(prompt), Some(slot)) => {
                 let (long, most) = (prompt.len(), sampler.room(slot)?);
@@ -170,9 +177,9 @@ fn answer_language(
             continue;
         }
         let text = chat.tokenizer().decode(&said.tokens[..said.tokens.len() - usize::from(ended)]);
-        let tools = &seated.request.request.tools;
+        let asked = &seated.request.request;
         let answer = ActAnswer {
-            action: action(&text, habits.tool_format, tools),
+            action: action(&text, format(habits, asked), &asked.tools),
             token_ids: said.tokens,
             logprobs: said.log_probs,
             prompt_tokens: seated.prompt.len() as u64,
@@ -226,8 +233,6 @@ fn answer_vector(
 
 #[cfg(test)]
 mod tests {
-    use palestra_protocol::spec::train::ToolFormat;
-
     use super::*;
     use crate::model::TransformerConfig;
     use crate::tokenizer::testing::{SMOL_LIKE, weather, with_template};
@@ -243,6 +248,7 @@ mod tests {
             max_tokens: Some(1),
             temperature: None,
             seed: Some(1),
+            tool_format: None,
         };
         let requests = [ServedRequest { number: 1, request }];
         for (tool_format, shown) in
@@ -254,6 +260,12 @@ mod tests {
             let answers = answer_language(&mut sampler, &chat, &habits, &requests).unwrap();
             let read = answers[0].answer.as_ref().expect("an answer").prompt_tokens;
             assert_eq!(read, chat.prompt(&messages, &shown).unwrap().len() as u64, "{tool_format:?}");
+            // What a request asks for counts more.
+            let mut asked = requests[0].clone();
+            asked.request.tool_format = Some(ToolFormat::Text);
+            let answers = answer_language(&mut sampler, &chat, &habits, &[asked]).unwrap();
+            let read = answers[0].answer.as_ref().expect("an answer").prompt_tokens;
+            assert_eq!(read, chat.prompt(&messages, &[]).unwrap().len() as u64, "{tool_format:?}");
         }
     }
 
@@ -265,6 +277,7 @@ mod tests {
             max_tokens: Some(1),
             temperature: None,
             seed: Some(1),
+            tool_format: None,
         };
         ServedRequest { number: 1, request }
     }
@@ -299,7 +312,8 @@ mod tests {
     #[test]
     fn a_job_says_how_long_it_keeps_its_trainer() {
         let told = |idle_ms| {
-            let serve = Serve { policy: palestra_protocol::id::PolicyId::new(), batch_max: 1, idle_ms };
+            let serve =
+                Serve { policy: palestra_protocol::id::PolicyId::new(), batch_max: 1, idle_ms, tool_format: None };
             standing(&serve).message.unwrap()
         };
         assert!(told(None).contains("until it is cancelled"));

@@ -16,7 +16,9 @@ pub use algorithm::{Algorithm, AlgorithmName, Auxiliary, Clip, Kl, KlEstimator, 
 pub use data::{Data, Validation};
 pub use optimizer::{Optimizer, OptimizerName, Schedule};
 pub use policy::{Lora, LoraTarget, ModelSize, TrainedPolicy};
-pub use rollout::{CONCURRENT_SESSIONS_MAX, Reward, RewardFrom, Rollout, ToolFormat, Truncated};
+pub use rollout::{CONCURRENT_SESSIONS_MAX, Reward, RewardFrom, Rollout, Truncated};
+
+pub use super::tool_format::ToolFormat;
 
 use super::play::{EnvironmentMix, PolicyFrom, Sampling, check_environments};
 use super::{Faults, JobSpec, References};
@@ -143,6 +145,8 @@ impl JobSpec for Train {
             let trained = self.environments.iter().any(|mix| name != AlgorithmName::Sft && mix.split == evaluate.split);
             faults.unless(!trained, "evaluate.split", "this split is trained on: choose a held-out one");
             evaluate.sampling.check("evaluate.sampling", faults);
+            let unset = evaluate.sampling.tool_format.is_none();
+            faults.unless(unset, "evaluate.sampling.tool_format", "set rollout.tool_format, which counts here too");
         }
         faults.unless(self.checkpoint.every >= 1, "checkpoint.every", "1 or more");
         faults.unless((1..=100).contains(&self.checkpoint.keep), "checkpoint.keep", "1 to 100");
@@ -166,7 +170,9 @@ impl Train {
     fn check_use(&self, faults: &mut Faults) {
         let supervised = self.algorithm.name == AlgorithmName::Sft;
         let (rollout, optimizer) = (&self.rollout, &self.optimizer);
-        let examples = optimizer.examples_per_step == Optimizer::default().examples_per_step;
+        // Numbers out of their bounds are told of there.
+        let per_step = optimizer.examples_per_step;
+        let examples = per_step == Optimizer::default().examples_per_step || !(1..=65_536).contains(&per_step);
         faults.unless(
             supervised || examples,
             "optimizer.examples_per_step",
@@ -184,7 +190,8 @@ impl Train {
         }
         let defaults = Rollout::default();
         if supervised && self.evaluate.is_none() {
-            let sessions = rollout.concurrent_sessions == defaults.concurrent_sessions;
+            let at_once = rollout.concurrent_sessions;
+            let sessions = at_once == defaults.concurrent_sessions || !(1..=CONCURRENT_SESSIONS_MAX).contains(&at_once);
             let detail = "this job plays no episodes: leave it out, or name environments and evaluate";
             faults.unless(sessions, "rollout.concurrent_sessions", detail);
         }
