@@ -1,12 +1,12 @@
-//! `palestra policies list|show|download`: stored models.
+//! `palestra policies list|show|register|download|delete`: stored models.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use palestra_client::PolicyQuery;
-use palestra_protocol::id::PolicyId;
-use palestra_protocol::job::Policy;
+use palestra_protocol::id::{JobId, PolicyId};
+use palestra_protocol::job::{Policy, RegisterCheckpoint};
 
 use super::download::{keep, place};
 use super::failure::Failure;
@@ -44,6 +44,19 @@ pub enum PoliciesAction {
         /// The policy, as pol_...
         id: PolicyId,
     },
+    /// Registers the policy of a checkpoint of a training, which may run or be over.
+    Register {
+        /// The training, as job_...
+        job: JobId,
+        /// After how many updates [default: the newest checkpoint].
+        #[arg(long)]
+        step: Option<u64>,
+    },
+    /// Deletes a policy that no queued or running job uses.
+    Delete {
+        /// The policy, as pol_...
+        id: PolicyId,
+    },
     /// Downloads the files of a policy.
     Download {
         /// The policy, as pol_...
@@ -74,13 +87,14 @@ async fn act(target: &Target, arguments: &PoliciesArguments, output: &mut impl W
             let page = client.policies(&PolicyQuery { limit: Some(*limit), ..PolicyQuery::default() }).await?;
             if arguments.json { write_json(output, &page.data)? } else { writeln!(output, "{}", table(&page.data))? }
         }
-        PoliciesAction::Show { id } => {
-            let policy = client.policy(*id).await?;
-            if arguments.json {
-                write_json(output, &policy)?;
-            } else {
-                output.write_all(describe(&policy).as_bytes())?;
-            }
+        PoliciesAction::Show { id } => show(&client.policy(*id).await?, arguments.json, output)?,
+        PoliciesAction::Register { job, step } => {
+            let policy = client.register_checkpoint(&RegisterCheckpoint { job: *job, step: *step }).await?;
+            show(&policy, arguments.json, output)?;
+        }
+        PoliciesAction::Delete { id } => {
+            client.delete_policy(*id).await?;
+            writeln!(output, "{id} is gone")?;
         }
         PoliciesAction::Download { id, file, out } => {
             let names: Vec<String> = match file {
@@ -99,6 +113,10 @@ async fn act(target: &Target, arguments: &PoliciesArguments, output: &mut impl W
         }
     }
     Ok(())
+}
+
+fn show(policy: &Policy, json: bool, output: &mut impl Write) -> Result<(), Failure> {
+    if json { write_json(output, policy) } else { Ok(output.write_all(describe(policy).as_bytes())?) }
 }
 
 fn table(policies: &[Policy]) -> Table {
@@ -121,6 +139,7 @@ fn describe(policy: &Policy) -> String {
         ("policy", policy.id.to_string()),
         ("model", visible(&policy.architecture)),
         ("job", policy.job.to_string()),
+        ("step", policy.step.map_or_else(|| "last".to_owned(), |step| step.to_string())),
         ("parent", policy.parent.map_or_else(|| "none".to_owned(), |parent| parent.to_string())),
         ("created", policy.created_at.to_string()),
     ];

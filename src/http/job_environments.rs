@@ -21,6 +21,8 @@ struct Named<'a> {
     name: &'a str,
     /// The splits that the job plays, each with its field.
     splits: Vec<(String, &'a str)>,
+    /// The field of a difficulty that was asked for, with the split of those tasks.
+    difficulty: Option<(String, &'a str)>,
     /// True if the policy reads vectors.
     of_vectors: bool,
 }
@@ -35,7 +37,16 @@ pub(super) async fn check(app: &App, tenant: &Tenant, request: &CreateJob) -> Re
     let mut faults = Vec::new();
     for named in named(&spec) {
         match app.catalog().get(tenant, named.name).await {
-            Ok(environment) => faults.extend(named.misfits(&environment)),
+            Ok(environment) => {
+                faults.extend(named.misfits(&environment));
+                if let Some((field, split)) = &named.difficulty
+                    && environment.splits.contains_key(*split)
+                    && !app.catalog().has_difficulty(tenant, named.name, split).await?
+                {
+                    faults
+                        .push(fault(field, format!("tasks of {} have no difficulty: leave it out", environment.name)));
+                }
+            }
             Err(CatalogError::UnknownEnvironment(_)) => {
                 let known = app.catalog().list(tenant).await?;
                 faults.push(unknown(&named, known.iter().map(|environment| environment.name.as_str())));
@@ -55,6 +66,7 @@ fn named(spec: &Spec) -> Vec<Named<'_>> {
             field: "spec.environment".to_owned(),
             name: &check.environment,
             splits: Vec::new(),
+            difficulty: None,
             of_vectors: false,
         }],
         // Stored episodes outlive their environments.
@@ -66,7 +78,8 @@ fn of_mix(environments: &[EnvironmentMix]) -> Vec<Named<'_>> {
     let named = environments.iter().enumerate().map(|(index, mix)| {
         let at = format!("spec.environments[{index}]");
         let splits = vec![(format!("{at}.split"), mix.split.as_str())];
-        Named { field: format!("{at}.name"), name: &mix.name, splits, of_vectors: false }
+        let difficulty = mix.difficulty.map(|_| (format!("{at}.difficulty"), mix.split.as_str()));
+        Named { field: format!("{at}.name"), name: &mix.name, splits, difficulty, of_vectors: false }
     });
     named.collect()
 }
@@ -130,7 +143,13 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_the_one_that_was_meant() {
         let told = |name| {
-            let named = Named { field: "spec.environment".to_owned(), name, splits: Vec::new(), of_vectors: false };
+            let named = Named {
+                field: "spec.environment".to_owned(),
+                name,
+                splits: Vec::new(),
+                difficulty: None,
+                of_vectors: false,
+            };
             unknown(&named, ["control/cartpole", "puzzle/countdown"].into_iter()).detail
         };
         assert!(told("puzzle/cuontdown").ends_with("did you mean \"puzzle/countdown\"?"));

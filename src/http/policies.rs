@@ -1,10 +1,11 @@
 //! `/v1/policies`: stored models; describing, downloading and using them.
 
 use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::Response;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use palestra_protocol::id::{JobId, PolicyId};
-use palestra_protocol::job::Policy;
+use palestra_protocol::job::{Policy, RegisterCheckpoint};
 use palestra_protocol::list::Page;
 use palestra_protocol::problem::Problem;
 use palestra_protocol::worker::{ActAnswer, ActRequest};
@@ -13,11 +14,11 @@ use utoipa::IntoParams;
 
 use super::answer::Body;
 use super::caller::JobRunner;
-use super::extract::{Json, Query};
+use super::extract::{Id, Json, Query};
 use super::files::file;
 use super::page;
 use super::problem::Failure;
-use super::reach::{PolicyUser, beyond, require_sight};
+use super::reach::{JobOwner, PolicyUser, beyond, require_sight};
 use super::worker::until_stop;
 use crate::app::App;
 use palestra_auth::Grant;
@@ -54,6 +55,36 @@ pub(super) async fn list_policies(
     let asked = page::request::<PolicyId>(query.limit, query.cursor)?;
     let rows = app.jobs().policies(&principal.tenant, query.job, &asked).await?;
     Ok(Body(page::page(rows, &asked, |policy| policy.id)))
+}
+
+/// Register the policy of a checkpoint.
+///
+/// A training keeps checkpoints while it runs and when it is over, in whatever way. Registering one again answers the same policy.
+#[utoipa::path(post, path = "/v1/policies", tag = "policies",
+    request_body(content = RegisterCheckpoint, example = json!({"job": "job_0197a3c2f2a87c53b0a1d5e6f7089abc", "step": 40})),
+    responses((status = 201, description = "The policy.", body = Policy, headers(("location" = String, description = "The policy.")))))]
+pub(super) async fn register_checkpoint(
+    State(app): State<App>,
+    JobOwner(principal): JobOwner,
+    Json(RegisterCheckpoint { job, step }): Json<RegisterCheckpoint>,
+) -> Result<impl IntoResponse, Failure> {
+    let policy = app.jobs().register_checkpoint(&principal.tenant, job, step).await?;
+    Ok((StatusCode::CREATED, [(LOCATION, format!("/v1/policies/{}", policy.id))], Body(policy)))
+}
+
+/// Delete a policy that no queued or running job uses.
+///
+/// Files that a job or another policy has too stay.
+#[utoipa::path(delete, path = "/v1/policies/{id}", tag = "policies", params(("id" = PolicyId, Path)),
+    responses((status = 204, description = "The policy is gone."),
+              (status = 409, description = "A job uses it.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn delete_policy(
+    State(app): State<App>,
+    JobOwner(principal): JobOwner,
+    Id(policy): Id<PolicyId>,
+) -> Result<StatusCode, Failure> {
+    app.jobs().delete_policy(&principal.tenant, policy).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Describe a policy.

@@ -218,6 +218,58 @@ def kills(server, start):
     return len(one["loss"])
 
 
+def checkpoints(api, splits, start):
+    """A checkpoint from the middle of a training becomes a policy that is measured and trained on, also with low-rank parts."""
+    lora = {"rank": 4, "alpha": 8, "targets": ["q_proj", "v_proj"]}
+    for policy in ({"from": start}, {"from": start, "lora": lora}):
+        spec = {**supervised(splits, steps=12), "policy": policy, "checkpoint": {"every": 4, "keep": 3}}
+        del spec["evaluate"], spec["environments"], spec["rollout"]["concurrent_sessions"]
+        job = succeed(api, spec)
+        middle = api.post("/v1/policies", {"job": job["id"], "step": 8})
+        expect(api.post("/v1/policies", {"job": job["id"], "step": 8}) == middle, "it is registered twice")
+        expect((middle["step"], middle["parent"]) == (8, start), f"its lineage is {middle}")
+        newest = api.post("/v1/policies", {"job": job["id"]})
+        digests = [
+            {file["name"]: file["digest"] for file in found["files"]}
+            for found in (middle, newest, api.get(f"/v1/policies/{job['result']['policy']}"))
+        ]
+        expect(digests[1] == digests[2], f"the last checkpoint is not what the training leaves: {digests[1:]}")
+        expect(digests[0] != digests[1] and digests[0].keys() == digests[1].keys(), f"the middle is the end: {digests}")
+        status, _, text = api.raw("POST", "/v1/policies", {"job": job["id"], "step": 7})
+        expect(status == 422 and "4, 8, 12" in text, f"a step without a checkpoint: {status} {text[:300]}")
+        evaluation = {"policy": {"from": middle["id"]}, "environments": [{"name": NAME, "split": "test"}], "episodes": 20}
+        measured = wait(api, api.post("/v1/jobs", {"kind": "evaluate", "spec": evaluation})["id"])
+        expect(measured["state"] == "succeeded", f"the evaluation {measured['state']}: {measured['error']}")
+        again = reinforced(middle["id"], steps=1)
+        del again["evaluate"]
+        succeed(api, again)
+    return middle["id"]
+
+
+def stops(splits, lease_ms=3_000):
+    """An attempt that is stopped and never goes on is killed, and the job goes on in another."""
+    with Server("--workers", "local", "--trainer", trainer(), "--job-lease-ms", str(lease_ms)) as server:
+        api = server.api()
+        spec = {**supervised(splits, steps=40), "checkpoint": {"every": 2, "keep": 2}}
+        del spec["evaluate"], spec["environments"], spec["rollout"]["concurrent_sessions"]
+        job = api.post("/v1/jobs", {"kind": "train", "spec": spec})["id"]
+        end = time.monotonic() + WAIT_S
+        while not (api.get(f"/v1/jobs/{job}")["progress"] or {}).get("done", 0) >= 4:
+            expect(time.monotonic() < end, "the training does not begin")
+            time.sleep(0.05)
+        stopped = processes_of(server, " attempt ")
+        expect(stopped, "no attempt was running")
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        began = time.monotonic()
+        done = wait(api, job)
+        expect(done["state"] == "succeeded", f"after the stop it {done['state']}: {done['error']}")
+        expect(done["attempts"] >= 2, f"{done['attempts']} attempts: the stop did not count")
+        left = [pid for pid in stopped if os.path.exists(f"/proc/{pid}")]
+        expect(not left, f"stopped processes are left: {left}")
+        return time.monotonic() - began
+
+
 def serve_policy(api, policy):
     """A policy answers once a job serves it, and not before."""
     request = {"messages": [{"role": "user", "content": "fafbf"}], "temperature": 0, "max_tokens": 4}
@@ -264,8 +316,11 @@ def run(short):
         serve_policy(api, learnt["result"]["policy"])
         figures.append("the policy answers and is evaluated")
         figures.append(f"PPO with a value function makes {valued(api, sft)} updates of a language model")
+        checkpoints(api, splits, sft)
+        figures.append("checkpoints become policies, with and without low-rank parts")
         steps = kills(server, sft)
         figures.append(f"{steps} updates with kills of attempt and server: the same curve to the last bit")
+    figures.append(f"a stopped attempt is replaced ({stops(splits):.0f} s to the end)")
     return "; ".join(figures) + f"; {time.monotonic() - began:.0f} s"
 
 

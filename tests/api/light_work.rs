@@ -250,6 +250,15 @@ async fn the_gate_passes_what_is_sound_and_says_what_it_tried() {
     let request = server.request(reqwest::Method::POST, "/v1/environments?name=dataset/sums&verifier=number");
     let published = request.header("content-type", "application/jsonl").body(data).send().await.unwrap();
     assert!(published.status().is_success());
+    let environments = json!([
+        {"name": "dataset/sums", "difficulty": [0.0, 0.5]},
+        {"name": "puzzle/countdown", "difficulty": [0.0, 0.5]},
+    ]);
+    let spec = json!({"policy": {"from": "builtin:oracle"}, "environments": environments, "episodes": 3});
+    let refused = server.post("/v1/jobs", &json!({"kind": "evaluate", "spec": spec})).await;
+    assert_eq!(refused.status, 422);
+    let told = "spec.environments[0].difficulty: tasks of dataset/sums have no difficulty: leave it out";
+    assert_eq!(refused.body["detail"], told);
     let (_, result) = succeeded(&server, "check", json!({"environment": "dataset/sums", "tasks": 3})).await;
     assert_eq!((&result["passed"], &result["skipped"]), (&json!(true), &json!([])), "{result}");
     assert!(close(&result["splits"]["train"]["builtin:oracle"]["mean"]["mean"], 1.0), "{result}");

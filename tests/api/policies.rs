@@ -59,6 +59,64 @@ async fn a_policy_outlives_its_job_and_is_downloaded() {
     server.stop().await;
 }
 
+/// A training that kept checkpoints after these updates and still runs: the job and its lease.
+async fn training(server: &TestServer, steps: &[u64]) -> (String, Value) {
+    let spec = json!({"policy": {"from": "builtin:tiny-transformer"}, "environments": [{"name": "puzzle/countdown"}],
+                      "algorithm": {"name": "grpo"}, "steps": 100});
+    let job = queue(server, &json!({"kind": "train", "spec": spec})).await;
+    let held = lease(server, "trainer").await.unwrap();
+    for step in steps {
+        let names = ["model.safetensors", "policy/config.json"].map(|name| format!("checkpoints/{step}/{name}"));
+        for name in &names {
+            upload(server, &held, name, format!("{step}").as_bytes()).await.ok();
+        }
+        let policy = json!({"architecture": "transformer", "environments": ["puzzle/countdown@1"], "artifacts": names});
+        let event = json!({"kind": "checkpoint", "data": {"step": step, "artifacts": names, "policy": policy}});
+        tell(server, &job, "events", &json!({"fence": held["fence"], "events": [event]})).await.ok();
+    }
+    (job, held)
+}
+
+#[tokio::test]
+async fn a_checkpoint_of_a_running_training_becomes_a_policy() {
+    let server = TestServer::start().await;
+    let (job, held) = training(&server, &[20, 40]).await;
+    let made = server.post("/v1/policies", &json!({"job": job, "step": 20})).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let id = made.body["id"].as_str().unwrap();
+    assert_eq!(made.headers["location"], format!("/v1/policies/{id}"));
+    assert_eq!((&made.body["job"], &made.body["step"]), (&json!(job), &json!(20)));
+    assert_eq!(server.post("/v1/policies", &json!({"job": job, "step": 20})).await.ok(), made.body);
+    assert_eq!(server.post("/v1/policies", &json!({"job": job})).await.ok()["step"], 40);
+    let checkpoints = server.get(&format!("/v1/jobs/{job}/checkpoints")).await.ok();
+    assert_eq!(checkpoints["data"][0]["policy"]["architecture"], "transformer", "{checkpoints}");
+    let none = server.post("/v1/policies", &json!({"job": job, "step": 30})).await;
+    assert_eq!((none.status.as_u16(), none.body["errors"][0]["field"].as_str()), (422, Some("step")), "{}", none.body);
+    assert!(none.body["detail"].as_str().unwrap().contains("20, 40"), "{}", none.body);
+    // The token of a lease registers what its attempt makes, by other means.
+    let token = held["token"].as_str().unwrap();
+    let url = format!("{}/v1/policies", server.url());
+    let narrow = server.http.post(url).bearer_auth(token).json(&json!({"job": job})).send().await.unwrap();
+    assert_eq!(narrow.status(), 403);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_policy_is_deleted_unless_a_job_uses_it() {
+    let server = TestServer::start().await;
+    let (id, _) = policy(&server).await;
+    let path = format!("/v1/policies/{id}");
+    let serving = queue(&server, &json!({"kind": "serve", "spec": {"policy": id}})).await;
+    let refused = server.delete(&path).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (409, "job_over"));
+    assert!(refused.body["detail"].as_str().unwrap().contains(&serving), "{}", refused.body);
+    server.post(&format!("/v1/jobs/{serving}/cancel"), &json!({})).await.ok();
+    assert_eq!(server.delete(&path).await.status, 204);
+    assert_eq!(server.delete(&path).await.status, 404);
+    assert_eq!(server.get(&path).await.status, 404);
+    server.stop().await;
+}
+
 /// One exchange of a worker that serves.
 async fn exchange(client: &Client, lease: &Value, answers: Value, wait_ms: u64) -> Exchanged {
     let body = json!({"fence": lease["fence"], "answers": answers, "take": 8, "wait_ms": wait_ms});
@@ -99,6 +157,15 @@ async fn a_policy_acts_while_a_worker_serves_it() {
     };
     let (failed, _) = tokio::join!(server.post(&act, &request), fail);
     assert_eq!((failed.code(), &failed.body["worker_code"]), ("policy_failed", &json!("out_of_memory")));
+
+    let refuse = async {
+        let taken = exchange(&client, &held, json!([]), 10_000).await;
+        let error = json!({"code": "bad_request", "detail": "it has 9 tokens of at most 8: shorten it"});
+        exchange(&client, &held, json!([{"number": taken.requests[0].number, "error": error}]), 0).await
+    };
+    let (refused, _) = tokio::join!(server.post(&act, &request), refuse);
+    assert_eq!((refused.status.as_u16(), refused.code()), (422, "invalid"));
+    assert!(refused.body["detail"].as_str().unwrap().contains("shorten it"), "{}", refused.body);
 
     // A worker that takes a request and goes away leaves nobody waiting.
     let leave = async {

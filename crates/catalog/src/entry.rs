@@ -9,9 +9,9 @@ use tokio::sync::OnceCell;
 
 use super::{CatalogError, blocking};
 use crate::{sql, work};
-use palestra_environment::EnvironmentKind;
 use palestra_environment::surface::Surface;
 use palestra_environment::tool::Toolbox;
+use palestra_environment::{EnvironmentKind, Tasks};
 use palestra_families::app::shipped::Shipped;
 use palestra_families::backends::Backends;
 
@@ -54,6 +54,12 @@ impl Entry {
     #[must_use]
     pub fn spec(&self) -> &Spec {
         self.kind.spec()
+    }
+
+    /// True if the tasks of a split can be chosen by difficulty.
+    #[must_use]
+    pub fn has_difficulty(&self, split: &str) -> bool {
+        matches!(self.kind.tasks(), Tasks::Generated(generator) if !generator.has_own_ids(split))
     }
 
     /// The tools of sessions with these settings.

@@ -207,6 +207,14 @@ impl Catalog {
         Ok(self.find(tenant, name).await?.spec().clone())
     }
 
+    /// True if the tasks of a split of an environment can be chosen by difficulty.
+    ///
+    /// # Errors
+    /// When there is no such environment.
+    pub async fn has_difficulty(&self, tenant: &str, name: &str, split: &str) -> Result<bool, CatalogError> {
+        Ok(self.find(tenant, name).await?.has_difficulty(split))
+    }
+
     /// The files of an app; none for other environments.
     ///
     /// # Errors

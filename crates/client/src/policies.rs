@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use palestra_protocol::id::{JobId, PolicyId};
-use palestra_protocol::job::Policy;
+use palestra_protocol::job::{Policy, RegisterCheckpoint};
 use palestra_protocol::list::Page;
 use palestra_protocol::worker::{ActAnswer, ActRequest};
 use reqwest::Method;
@@ -12,7 +12,7 @@ use tokio::io::AsyncWrite;
 
 use crate::download::{Downloaded, receive};
 use crate::error::ClientError;
-use crate::transport::{Client, read};
+use crate::transport::{Client, read, succeed};
 
 /// Time limit of an action of a policy, in milliseconds; the server gives up earlier.
 const ACT_MS_MAX: u64 = 11 * 60_000;
@@ -46,6 +46,22 @@ impl Client {
     /// When the server cannot be reached or refuses.
     pub async fn policies(&self, query: &PolicyQuery) -> Result<Page<Policy>, ClientError> {
         self.get(&["policies"], query).await
+    }
+
+    /// Registers the policy that a checkpoint of a training holds; the newest one where no step is named.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn register_checkpoint(&self, request: &RegisterCheckpoint) -> Result<Policy, ClientError> {
+        self.post(&["policies"], request, None).await
+    }
+
+    /// Deletes a policy.
+    ///
+    /// # Errors
+    /// `job_over` while a job uses it; when the server cannot be reached or refuses.
+    pub async fn delete_policy(&self, policy: PolicyId) -> Result<(), ClientError> {
+        succeed(self.request(Method::DELETE, &["policies", &policy.to_string()]).send().await?).await.map(drop)
     }
 
     /// Writes a file of the policy's folder to `into` as it arrives, and checks its digest.

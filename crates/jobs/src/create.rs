@@ -4,12 +4,16 @@ use palestra_protocol::file::FilePurpose;
 use palestra_protocol::id::{FileId, JobId};
 use palestra_protocol::job::{CreateJob, Job, JobState};
 use palestra_protocol::problem::Fault;
+use palestra_protocol::spec::play::PolicyFrom;
+use palestra_protocol::spec::train::AlgorithmName;
 use palestra_protocol::spec::{References, Spec};
 use palestra_protocol::time::Timestamp;
 use palestra_state::Digest;
 
 use super::change::Change;
+use super::error::fault;
 use super::queue_transaction::QueueTransaction;
+use super::reach::named;
 use super::{Jobs, JobsError};
 use palestra_store::Tenant;
 use palestra_store::row::IdempotencyRow;
@@ -30,6 +34,8 @@ const METADATA_BYTES_MAX: usize = 1 << 20;
 const KEY_BYTES_MAX: usize = 255;
 /// Largest amount of memory, in bytes: the largest integer that JSON carries exactly.
 const MEMORY_BYTES_MAX: u64 = (1 << 53) - 1;
+/// The architecture of a policy over vectors.
+const OVER_VECTORS: &str = "mlp";
 /// The operation under which answers of this call are stored.
 const OPERATION: &str = "job";
 
@@ -199,6 +205,27 @@ impl QueueTransaction<'_> {
         if faults.is_empty() { Ok(blocked) } else { Err(JobsError::Invalid(faults)) }
     }
 
+    /// Refuses a training whose algorithm cannot train the policy that it begins with.
+    async fn check_kind(&mut self, order: &Order) -> Result<(), JobsError> {
+        let Ok(Spec::Train(train)) = Spec::read(order.row.kind, &order.spec.spec) else { return Ok(()) };
+        let PolicyFrom::Registered(id) = train.policy.from else { return Ok(()) };
+        let Some(row) = self.transaction.policy(&order.tenant, id).await? else { return Ok(()) };
+        if row.policy.architecture != OVER_VECTORS {
+            return Ok(());
+        }
+        if train.algorithm.name != AlgorithmName::Ppo {
+            let detail = format!(
+                "{id} is a small network over vectors, which learns by ppo alone: choose ppo or a language model"
+            );
+            return Err(fault("spec.algorithm.name", detail));
+        }
+        if train.policy.lora.is_some() {
+            let detail = format!("{id} is a small network over vectors, which has no low-rank parts: leave it out");
+            return Err(fault("spec.policy.lora", detail));
+        }
+        Ok(())
+    }
+
     async fn insert(&mut self, order: &Order, queued_max: u64) -> Result<StoredJob, JobsError> {
         if let Some(made) = self.made_before(order).await? {
             return Ok(made);
@@ -207,6 +234,7 @@ impl QueueTransaction<'_> {
         if self.transaction.count_queued_jobs(&order.tenant).await? >= queued_max {
             return Err(JobsError::TooMany { what: "queued jobs", most: queued_max });
         }
+        self.check_kind(order).await?;
         let now = self.clock().now();
         let mut change = Change::of(JobRow { blocked, ..order.row.clone() }, now);
         change.created();
@@ -281,6 +309,15 @@ impl QueueTransaction<'_> {
             return Err(JobsError::NotRetryable(format!(
                 "job {id} needs {file}, which was deleted: create a job with another file"
             )));
+        }
+        if let Some(stored) = self.transaction.stored_job(id).await? {
+            for policy in named(&stored).policies {
+                if self.transaction.policy(tenant, policy).await?.is_none() {
+                    let detail =
+                        format!("job {id} needs {policy}, which was deleted: create a job with another policy");
+                    return Err(JobsError::NotRetryable(detail));
+                }
+            }
         }
         let mut change = Change::of(row, self.clock().now());
         change.retry(blocked);

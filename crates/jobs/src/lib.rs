@@ -7,6 +7,7 @@
 
 mod artifact;
 mod change;
+mod checkpoint;
 mod content;
 mod create;
 mod error;

@@ -46,6 +46,11 @@ impl Jobs {
 }
 
 impl QueueTransaction<'_> {
+    /// The queue.
+    pub(super) const fn jobs(&self) -> &Jobs {
+        self.jobs
+    }
+
     pub(super) fn clock(&self) -> &Clock {
         &self.jobs.0.clock
     }

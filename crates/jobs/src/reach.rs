@@ -18,7 +18,7 @@ pub(super) fn spec_of(stored: &StoredJob) -> Option<Spec> {
 }
 
 /// The things that a job names; none where its spec cannot be read.
-fn named(stored: &StoredJob) -> References {
+pub(super) fn named(stored: &StoredJob) -> References {
     let mut named = spec_of(stored).map(|spec| spec.references());
     if let Some(named) = &mut named {
         named.jobs.extend(&stored.spec.follows);

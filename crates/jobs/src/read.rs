@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use palestra_protocol::id::{JobId, RunId};
-use palestra_protocol::job::{Artifact, Checkpoint, Job, JobEvent, JobEventKind, JobState};
+use palestra_protocol::job::{Artifact, Checkpoint, CheckpointPolicy, Job, JobEvent, JobEventKind, JobState};
 use serde::Deserialize;
 
 use super::workers::Waiting;
@@ -13,7 +13,7 @@ use palestra_store::row::PageRequest;
 use palestra_store::row::job::{JobFilter, JobRow, StoredJob};
 
 /// The last checkpoints of a job, which are read.
-const CHECKPOINTS_MAX: u32 = 1_000;
+pub(super) const CHECKPOINTS_MAX: u32 = 1_000;
 /// The last state events of a job, which are read for the runs of earlier attempts. An attempt makes two to four.
 const STATES_MAX: u32 = 4_000;
 /// Jobs that a reason for waiting lists.
@@ -24,6 +24,7 @@ const NEEDED_NAMED_MAX: usize = 3;
 struct CheckpointEvent {
     step: u64,
     artifacts: Vec<Artifact>,
+    policy: Option<CheckpointPolicy>,
 }
 
 impl Jobs {
@@ -174,7 +175,7 @@ impl Jobs {
     }
 
     /// The first file of a checkpoint that is missing, truncated or unreadable.
-    async fn damaged_file(&self, checkpoint: &Checkpoint) -> Result<Option<String>, JobsError> {
+    pub(super) async fn damaged_file(&self, checkpoint: &Checkpoint) -> Result<Option<String>, JobsError> {
         for file in &checkpoint.artifacts {
             let whole = match self.0.contents.has(&file.digest, file.size_bytes).await {
                 Err(JobsError::Io(error)) => {
@@ -196,17 +197,20 @@ impl Jobs {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        let files = self.0.store.artifacts(id).await?;
-        let digests: HashMap<&str, &str> =
-            files.iter().map(|file| (file.name.as_str(), file.digest.as_str())).collect();
-        Ok(events.into_iter().filter_map(|event| complete(event, &digests)).collect())
+        Ok(unchanged(events, &self.0.store.artifacts(id).await?))
     }
+}
+
+/// Checkpoints of these events whose files are still there with the digests of the event.
+pub(super) fn unchanged(events: Vec<JobEvent>, files: &[Artifact]) -> Vec<Checkpoint> {
+    let digests: HashMap<&str, &str> = files.iter().map(|file| (file.name.as_str(), file.digest.as_str())).collect();
+    events.into_iter().filter_map(|event| complete(event, &digests)).collect()
 }
 
 /// The checkpoint of an event, if its files exist with the same digests.
 fn complete(event: JobEvent, digests: &HashMap<&str, &str>) -> Option<Checkpoint> {
     let JobEvent { attempt, at, data, .. } = event;
-    let CheckpointEvent { step, artifacts } = serde_json::from_value(data).ok()?;
+    let CheckpointEvent { step, artifacts, policy } = serde_json::from_value(data).ok()?;
     let same = |file: &Artifact| digests.get(file.name.as_str()) == Some(&file.digest.as_str());
-    artifacts.iter().all(same).then_some(Checkpoint { step, attempt, artifacts, created_at: at })
+    artifacts.iter().all(same).then_some(Checkpoint { step, attempt, artifacts, policy, created_at: at })
 }

@@ -1,7 +1,7 @@
 //! Reports of workers about the jobs that they hold: heartbeats, events, outcomes.
 
 use palestra_protocol::id::JobId;
-use palestra_protocol::job::{Artifact, Job, JobError, JobEventKind, JobState, Progress};
+use palestra_protocol::job::{Artifact, CheckpointPolicy, Job, JobError, JobEventKind, JobState, Progress};
 use palestra_protocol::problem::Fault;
 use palestra_protocol::worker::{Finish, Heartbeat, Held, Outcome, Report, ReportedEvent};
 use palestra_state::Digest;
@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::change::Change;
 use super::error::fault;
+use super::policy::check_policy;
 use super::queue_transaction::QueueTransaction;
 use super::result_file::StoredResults;
 use super::{Jobs, JobsError, WorkerScope};
@@ -56,6 +57,8 @@ struct LogLine {
 struct CheckpointReport {
     step: u64,
     artifacts: Vec<String>,
+    #[serde(default)]
+    policy: Option<CheckpointPolicy>,
 }
 
 /// The effect of an event besides being stored.
@@ -108,11 +111,17 @@ fn parse(event: &ReportedEvent) -> Result<Effect, String> {
                 return Err(format!("a step must be at most {NUMBER_MAX}"));
             }
             let sane = (1..=CHECKPOINT_FILES_MAX).contains(&checkpoint.artifacts.len());
-            if sane {
-                Ok(Effect::Checkpoint(checkpoint))
-            } else {
-                Err(format!("a checkpoint must have 1 to {CHECKPOINT_FILES_MAX} artefacts"))
+            if !sane {
+                return Err(format!("a checkpoint must have 1 to {CHECKPOINT_FILES_MAX} artefacts"));
             }
+            if let Some(policy) = &checkpoint.policy {
+                check_policy(policy).map_err(|(field, detail)| format!("policy.{field}: {detail}"))?;
+                let other = policy.artifacts.iter().find(|name| !checkpoint.artifacts.contains(name));
+                if let Some(name) = other {
+                    return Err(format!("policy.artifacts: {name:?} is no file of the checkpoint: name it there too"));
+                }
+            }
+            Ok(Effect::Checkpoint(checkpoint))
         }
         JobEventKind::State | JobEventKind::Artifact | JobEventKind::Policy => {
             Err("the queue itself reports states, artefacts and policies: send events of other kinds".to_owned())
@@ -168,7 +177,11 @@ impl QueueTransaction<'_> {
                 }
                 Effect::Checkpoint(checkpoint) => {
                     let files = self.files(&change.row, index, &checkpoint).await?;
-                    change.note(event.kind, json!({"step": checkpoint.step, "artifacts": files}));
+                    let mut data = json!({"step": checkpoint.step, "artifacts": files});
+                    if let Some(policy) = &checkpoint.policy {
+                        data["policy"] = json!(policy);
+                    }
+                    change.note(event.kind, data);
                     change.advance(checkpoint.step);
                 }
             }

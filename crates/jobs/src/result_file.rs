@@ -15,7 +15,6 @@ use super::content::{Received, SizeLimits};
 use super::queue_transaction::QueueTransaction;
 use super::{ByteStream, Jobs, JobsError, WorkerScope};
 use palestra_store::Tenant;
-use palestra_store::row::PageRequest;
 use palestra_store::row::job::{ContentRow, FileRow, JobRow};
 use palestra_store::{Store, StoreError};
 
@@ -71,8 +70,7 @@ impl Jobs {
         let limits = SizeLimits { most: u64::MAX, kept: 0, quota: u64::MAX };
         let metrics = metrics_table(Arc::clone(&self.0.store), id).await?;
         let metrics = self.0.contents.receive(metrics, limits).await?;
-        let newest = PageRequest { before: None, limit: 1 };
-        let policy = self.0.store.policies(&row.tenant, Some(id), &newest).await?.into_iter().next();
+        let policy = self.0.store.last_policy_of(id).await?;
         let files = policy.map(|found| found.policy.files).unwrap_or_default().into_iter().map(|file| FileRow {
             id: FileId::new(),
             tenant: row.tenant.clone(),

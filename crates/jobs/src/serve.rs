@@ -43,6 +43,9 @@ const TEMPERATURE_MAX: f32 = 10.0;
 /// The number of times that a waiting exchange checks its lease within the duration of one.
 const LOOKS_PER_LEASE: u64 = 4;
 
+/// The code by which a worker refuses a request for what its caller wrote.
+const BAD_REQUEST: &str = "bad_request";
+
 type Reply = oneshot::Sender<Result<ActAnswer, JobsError>>;
 
 /// Requests by policy, and the workers that serve each.
@@ -163,7 +166,10 @@ impl PolicyRequests {
                 code: "internal".to_owned(),
                 detail: "the worker sent neither answer nor error".to_owned(),
             };
-            let done = answer.ok_or_else(|| JobsError::ServeFailed(error.unwrap_or_else(missing)));
+            let done = answer.ok_or_else(|| match error.unwrap_or_else(missing) {
+                error if error.code == BAD_REQUEST => fault("request", error.detail),
+                error => JobsError::ServeFailed(error),
+            });
             let _gone = dispatched.reply.send(done);
         }
     }

@@ -298,8 +298,45 @@ pub struct Checkpoint {
     pub attempt: u32,
     /// The files that make it up.
     pub artifacts: Vec<Artifact>,
+    /// The policy that can be registered from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<CheckpointPolicy>,
     /// When it was complete.
     pub created_at: Timestamp,
+}
+
+/// The policy that a checkpoint holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointPolicy {
+    /// The policy that it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<PolicyId>,
+    /// The kind of model: `mlp` or `transformer`.
+    #[cfg_attr(feature = "openapi", schema(max_length = 64))]
+    pub architecture: String,
+    /// The environments it was trained in, with their versions.
+    #[cfg_attr(feature = "openapi", schema(max_items = 1_000))]
+    pub environments: Vec<String>,
+    /// Its latest measurements.
+    #[serde(default)]
+    pub metrics: Map<String, Value>,
+    /// Names of files of the checkpoint, with the name in the policy's folder that each gets: its last part.
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 256))]
+    pub artifacts: Vec<String>,
+}
+
+/// Registers the policy that a checkpoint of a training holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RegisterCheckpoint {
+    /// The training.
+    pub job: JobId,
+    /// After how many updates; the newest checkpoint where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
 }
 
 /// A trained or imported model that can be used, measured, trained further and downloaded.
@@ -310,6 +347,9 @@ pub struct Policy {
     pub id: PolicyId,
     /// The job that made it.
     pub job: JobId,
+    /// After how many updates, where it was registered from a checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
     /// The policy that it was made from.
     pub parent: Option<PolicyId>,
     /// The kind of model: `mlp` or `transformer`.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::id::{PolicyId, RunId};
 #[cfg(feature = "openapi")]
 use crate::job::JobEvent;
-use crate::job::{Artifact, JobError, JobState, Progress};
+use crate::job::{Artifact, CheckpointPolicy, JobError, JobState, Progress};
 use crate::time::Timestamp;
 
 /// An event with what it tells in the form of its kind.
@@ -136,6 +136,9 @@ pub struct KeptCheckpoint {
     pub step: u64,
     /// The files that make it up.
     pub artifacts: Vec<Artifact>,
+    /// The policy that can be registered from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<CheckpointPolicy>,
 }
 
 /// A policy that was registered.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::id::{PolicyId, RunId};
 use crate::job::{Device, Job, JobError, JobEventKind, JobKind, Progress};
+use crate::spec::ToolFormat;
 use crate::time::Timestamp;
 
 /// Asks for a job.
@@ -211,6 +212,9 @@ pub struct ActRequest {
     /// Of the randomness; drawn where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// The form of actions in its text; that of the `serve` job or of the policy where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_format: Option<ToolFormat>,
 }
 
 /// The answer of a policy.

@@ -230,6 +230,12 @@ impl dyn Reader {
         self.all(query, decode_stored).await
     }
 
+    /// Queued and running jobs of a tenant, by id.
+    pub async fn unfinished_jobs(&self, tenant: &str) -> Result<Vec<StoredJob>, StoreError> {
+        let query = joined().filter("tenant =", text(tenant));
+        self.all(query.then("AND state IN ('queued', 'running') ORDER BY id").build(), decode_stored).await
+    }
+
     /// Queued and running jobs that need this one.
     pub async fn job_dependents(&self, job: JobId) -> Result<Vec<JobRow>, StoreError> {
         let rest = "id IN (SELECT job_needs.job FROM job_needs WHERE job_needs.needs =";

@@ -4,12 +4,12 @@ use palestra_protocol::id::{JobId, PolicyId};
 use palestra_protocol::job::{Artifact, Policy};
 
 use super::artifact::decode as decode_file;
-use super::cell::{Kind, id, json, number, optional_id, text, time};
+use super::cell::{Kind, id, json, number, optional_id, optional_number, text, time};
 use super::engine::Reader;
 use super::field::Fields;
 use super::row::PageRequest;
 use super::row::job::PolicyRow;
-use super::statement::{Bulk, BulkRow, Select, Table};
+use super::statement::{Bulk, BulkRow, Select, Statement, Table};
 use super::{StoreError, Transaction};
 
 const POLICIES: Table = Table {
@@ -18,6 +18,7 @@ const POLICIES: Table = Table {
         ("id", Kind::Text),
         ("tenant", Kind::Text),
         ("job", Kind::Text),
+        ("step", Kind::Integer),
         ("parent", Kind::Text),
         ("architecture", Kind::Text),
         ("environments", Kind::Text),
@@ -47,6 +48,7 @@ fn encode(row: &PolicyRow) -> Result<BulkRow<'_>, StoreError> {
         id(policy.id),
         text(&row.tenant),
         id(policy.job),
+        optional_number(policy.step)?,
         optional_id(policy.parent),
         text(&policy.architecture),
         json(&policy.environments)?,
@@ -74,6 +76,7 @@ fn decode(row: &dyn Fields) -> Result<PolicyRow, StoreError> {
     let policy = Policy {
         id: row.id("id")?,
         job: row.id("job")?,
+        step: row.number_or_none("step")?,
         parent: row.id_or_none("parent")?,
         architecture: row.text("architecture")?,
         environments: row.json("environments")?,
@@ -95,6 +98,26 @@ impl dyn Reader {
         let mut found = self.one(Select::from(&POLICIES).filter("id =", id(policy)).build(), decode).await?;
         if let Some(row) = &mut found {
             row.policy.files = self.policy_files(policy).await?;
+        }
+        Ok(found)
+    }
+
+    /// The policy that was registered from the checkpoint of a job after so many updates, with its files.
+    pub async fn policy_of_checkpoint(&self, job: JobId, step: u64) -> Result<Option<PolicyRow>, StoreError> {
+        let query = Select::from(&POLICIES).filter("job =", id(job)).filter("step =", number(step)?).build();
+        let mut found = self.one(query, decode).await?;
+        if let Some(row) = &mut found {
+            row.policy.files = self.policy_files(row.policy.id).await?;
+        }
+        Ok(found)
+    }
+
+    /// The policy that a job registered last by itself, not from a checkpoint; with its files.
+    pub async fn last_policy_of(&self, job: JobId) -> Result<Option<PolicyRow>, StoreError> {
+        let query = Select::from(&POLICIES).filter("job =", id(job)).then("AND step IS NULL ORDER BY id DESC").limit(1);
+        let mut found = self.one(query, decode).await?;
+        if let Some(row) = &mut found {
+            row.policy.files = self.policy_files(row.policy.id).await?;
         }
         Ok(found)
     }
@@ -129,5 +152,12 @@ impl Transaction<'_> {
     pub async fn insert_policy(&mut self, row: &PolicyRow) -> Result<(), StoreError> {
         self.bulk(&INSERT_POLICY, &[encode(row)?]).await?;
         self.bulk(&INSERT_FILES, &encode_files(row)?).await
+    }
+
+    /// Deletes a policy and the rows of its files; false when there is none.
+    pub async fn delete_policy(&mut self, policy: PolicyId) -> Result<bool, StoreError> {
+        let by_id = |sql| Statement::new(sql, vec![id(policy)]);
+        self.execute(by_id("DELETE FROM policy_files WHERE policy = $1")).await?;
+        Ok(self.execute(by_id("DELETE FROM policies WHERE id = $1")).await? > 0)
     }
 }

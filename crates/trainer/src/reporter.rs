@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use palestra_client::{Client, ClientError, HeldLease, LeaseError};
 use palestra_protocol::id::{JobId, PolicyId};
-use palestra_protocol::job::{Artifact, JobEventKind, Policy, Progress};
+use palestra_protocol::job::{Artifact, CheckpointPolicy, JobEventKind, Policy, Progress};
 use palestra_protocol::worker::{Exchanged, Lease, Outcome, RegisterPolicy, ReportedEvent, ServedAnswer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -26,9 +26,10 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// A reporter of a lease, which was given just now and is kept from here on until it is lost. `client` holds the worker's key.
+    /// A reporter of a lease, which was given just now and is kept from here on until it is lost. `client` holds the worker's key;
+    /// `beaten` is called after each heartbeat that the queue took.
     #[must_use]
-    pub fn new(client: Client, lease: &Lease, runtime: Handle) -> Self {
+    pub fn new(client: Client, lease: &Lease, runtime: Handle, beaten: impl Fn() + Send + 'static) -> Self {
         let lease = HeldLease::new(client, lease);
         let progress = Arc::new(Mutex::new(None));
         let telling = Arc::new(tokio::sync::Mutex::new(()));
@@ -38,8 +39,9 @@ impl Reporter {
                 kept.pause().await;
                 let _turn = turn.lock().await;
                 let progress = told.lock().clone();
-                if let Err(error) = kept.beat(progress).await {
-                    tracing::warn!(%error, "a heartbeat was not taken");
+                match kept.beat(progress).await {
+                    Ok(_) => beaten(),
+                    Err(error) => tracing::warn!(%error, "a heartbeat was not taken"),
                 }
             }
         });
@@ -110,12 +112,12 @@ impl Reporter {
         self.wait(self.lease.delete(name))
     }
 
-    /// Declares kept files a point to go on from.
+    /// Declares kept files a point to go on from, and those among them that `policy` names a policy.
     ///
     /// # Errors
     /// As [`Self::report`].
-    pub fn checkpoint(&self, step: u64, artifacts: &[String]) -> Result<(), TrainerError> {
-        let data = json!({"step": step, "artifacts": artifacts});
+    pub fn checkpoint(&self, step: u64, artifacts: &[String], policy: &CheckpointPolicy) -> Result<(), TrainerError> {
+        let data = json!({"step": step, "artifacts": artifacts, "policy": policy});
         self.report(vec![ReportedEvent { kind: JobEventKind::Checkpoint, data }])
     }
 
@@ -123,17 +125,9 @@ impl Reporter {
     ///
     /// # Errors
     /// As [`Self::report`].
-    pub fn register(
-        &self,
-        id: PolicyId,
-        parent: Option<PolicyId>,
-        architecture: &str,
-        environments: Vec<String>,
-        metrics: &BTreeMap<String, f64>,
-        artifacts: Vec<String>,
-    ) -> Result<Policy, TrainerError> {
-        let metrics = metrics.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-        let (fence, architecture) = (self.lease.fence(), architecture.to_owned());
+    pub fn register(&self, id: PolicyId, described: CheckpointPolicy) -> Result<Policy, TrainerError> {
+        let CheckpointPolicy { parent, architecture, environments, metrics, artifacts } = described;
+        let fence = self.lease.fence();
         let policy = RegisterPolicy { fence, id, parent, architecture, environments, metrics, artifacts };
         self.wait(self.lease.register(&policy))
     }

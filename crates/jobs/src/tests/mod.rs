@@ -3,6 +3,7 @@
 mod attempts;
 mod files;
 mod model;
+mod policies;
 mod queue;
 mod served;
 

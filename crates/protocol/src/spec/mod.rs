@@ -9,6 +9,7 @@ mod rescore;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod tool_format;
 pub mod train;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ pub use collect::Collect;
 pub use evaluate::{Baseline, Evaluate};
 pub use rescore::Rescore;
 pub use serve::Serve;
+pub use tool_format::ToolFormat;
 use train::Train;
 
 /// The spec of one kind of job, and all that the server has to know of the kind.

@@ -4,6 +4,7 @@ mod policy;
 
 use serde::{Deserialize, Serialize};
 
+use super::tool_format::ToolFormat;
 use super::{Disclosure, Faults};
 use crate::name::NameKind;
 pub use policy::{PolicyFrom, UnknownPolicy};
@@ -82,11 +83,14 @@ pub struct Sampling {
     pub top_p: f64,
     /// Most tokens of one answer.
     pub max_tokens: u32,
+    /// The form of actions in the text of policies of this server, in place of the one that each keeps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_format: Option<ToolFormat>,
 }
 
 impl Default for Sampling {
     fn default() -> Self {
-        Self { temperature: 0.0, top_p: 1.0, max_tokens: 512 }
+        Self { temperature: 0.0, top_p: 1.0, max_tokens: 512, tool_format: None }
     }
 }
 
@@ -164,6 +168,12 @@ impl Playing<'_> {
         }
         faults.unless((1..=EPISODES_MAX).contains(&self.episodes), "episodes", format!("must be 1 to {EPISODES_MAX}"));
         self.sampling.check("sampling", faults);
+        let stored = matches!(self.policy.from, PolicyFrom::Registered(_) | PolicyFrom::Job(_));
+        faults.unless(
+            stored || self.sampling.tool_format.is_none(),
+            "sampling.tool_format",
+            "only a policy of this server takes this (pol_.. or job_..): leave it out, or name such a policy",
+        );
         self.limits.check(faults);
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::tool_format::ToolFormat;
 use super::{Faults, JobSpec, References};
 use crate::id::PolicyId;
 
@@ -19,6 +20,9 @@ pub struct Serve {
     /// Ends by itself after this long without a request, and after 2 s where another job waits for the trainer; never where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
+    /// The form of actions in its text, in place of the one that the policy keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_format: Option<ToolFormat>,
 }
 
 fn batch() -> u32 {

@@ -304,6 +304,7 @@ pub(super) async fn equal_contents_count_once_for_a_tenant(fixture: &mut Fixture
     let policy = Policy {
         id: PolicyId::new(),
         job: id,
+        step: Some(40),
         parent: Some(PolicyId::new()),
         architecture: "mlp".to_owned(),
         environments: vec!["control/cartpole@1".to_owned()],
@@ -335,7 +336,21 @@ pub(super) async fn equal_contents_count_once_for_a_tenant(fixture: &mut Fixture
     assert_eq!(store.policies(TENANT, None, &page).await.expect("policies"), std::slice::from_ref(&policy));
     assert_eq!(store.policies(TENANT, Some(JobId::new()), &page).await.expect("policies"), []);
     assert_eq!(store.policy("tenant-2", policy.policy.id).await.expect("a query"), None);
-    assert_eq!(store.policy(TENANT, policy.policy.id).await.expect("a query"), Some(policy));
+    assert_eq!(store.policy(TENANT, policy.policy.id).await.expect("a query").as_ref(), Some(&policy));
+    assert_eq!(store.policy_of_checkpoint(id, 40).await.expect("a query").as_ref(), Some(&policy));
+    assert_eq!(store.policy_of_checkpoint(id, 41).await.expect("a query"), None);
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
+    let mut twin = policy.clone();
+    twin.policy.id = PolicyId::new();
+    let twice = transaction.insert_policy(&twin).await;
+    assert!(matches!(twice, Err(StoreError::Exists(_))), "a checkpoint is registered once: {twice:?}");
+    transaction.rollback().await;
+    let mut transaction = store.lock_jobs(Durability::Disk).await.expect("a transaction");
+    assert!(transaction.delete_policy(policy.policy.id).await.expect("an answer"));
+    assert!(!transaction.delete_policy(policy.policy.id).await.expect("an answer"));
+    transaction.commit().await.expect("it is committed");
+    assert_eq!(store.kept_bytes(TENANT).await.expect("a number"), 5, "the artefact stays");
+    assert_eq!(store.policy(TENANT, policy.policy.id).await.expect("a query"), None);
 }
 
 pub(super) async fn contents_stay_while_they_are_referenced(fixture: &mut Fixture) {

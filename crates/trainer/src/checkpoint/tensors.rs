@@ -1,6 +1,6 @@
 //! Named tensors in a safetensors file, bit by bit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 
@@ -37,7 +37,9 @@ pub fn write_tensors(path: &Path, tensors: &[(String, TensorData)]) -> Result<()
         let view = TensorView::new(kind, data.shape().to_vec(), data.as_bytes());
         views.push((name, view.map_err(|error| TrainerError::Internal(format!("{name}: {error}")))?));
     }
-    serialize_to_file(views, None, path).map_err(|error| TrainerError::Io {
+    // As in the folder of a policy, so that equal weights are equal files.
+    let about = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    serialize_to_file(views, Some(about), path).map_err(|error| TrainerError::Io {
         what: format!("writing {}", path.display()),
         source: std::io::Error::other(error),
     })

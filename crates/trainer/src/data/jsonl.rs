@@ -37,6 +37,15 @@ pub struct Example {
 /// `BadData` with every broken line: its number from 1, and why. A line is broken that is empty, too long, no UTF-8, no
 /// JSON, no conversation with an answer, or that has a field that is not known. `Io` where `source` fails.
 pub fn read(source: impl Read) -> Result<Vec<Example>, TrainerError> {
+    let (examples, faults) = scan(source)?;
+    if faults.is_empty() { Ok(examples) } else { Err(TrainerError::BadData { faults }) }
+}
+
+/// The same, with the good lines beside the broken ones.
+///
+/// # Errors
+/// `Io` where `source` fails.
+pub fn scan(source: impl Read) -> Result<(Vec<Example>, Vec<(u64, String)>), TrainerError> {
     let mut source = std::io::BufReader::new(source);
     let (mut examples, mut faults) = (Vec::new(), Vec::new());
     // Blank lines are faults only where a line follows.
@@ -61,7 +70,7 @@ pub fn read(source: impl Read) -> Result<Vec<Example>, TrainerError> {
     if faults.is_empty() && examples.is_empty() {
         faults.push((1, "there is no example".to_owned()));
     }
-    if faults.is_empty() { Ok(examples) } else { Err(TrainerError::BadData { faults }) }
+    Ok((examples, faults))
 }
 
 /// The bytes of the next line without its end, or why they cannot be had. A line that is too long is passed over and
@@ -135,7 +144,11 @@ fn check_messages(messages: &[Value]) -> Result<(), String> {
         if place == 0 && message.is_answer() {
             return Err("messages[0] is an answer: something has to come before it".to_owned());
         }
-        counts |= message.is_answer() && message.counts;
+        let learnt = message.is_answer() && message.counts;
+        if learnt && message.content.trim().is_empty() && message.calls.is_empty() {
+            return Err(format!("messages[{place}]: the answer is empty: write one, or give it the weight 0"));
+        }
+        counts |= learnt;
     }
     if counts { Ok(()) } else { Err("no message is an assistant's answer with a weight above 0".to_owned()) }
 }
@@ -197,6 +210,10 @@ mod tests {
             (r#"{"messages":[{"role":"user"}]}"#, Some("messages[0]: content is missing")),
             (r#"{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}"#, Some("only text can be read")),
             (r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant"}]}"#, Some("messages[1]: content")),
+            (
+                r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":" "}]}"#,
+                Some("messages[1]: the answer is empty"),
+            ),
             (
                 r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"[1"}}]}]}"#,
                 Some("tool_calls[0].function.arguments"),

@@ -17,7 +17,7 @@ use super::Context;
 use super::batch;
 use super::critic::explained;
 use super::idle::Idle;
-use super::journal::{Journal, Values};
+use super::journal::{Journal, PolicyFolder, Values};
 use super::keep::{self, Saved};
 use super::measure;
 use super::update::{host, numbers, scalar};
@@ -27,7 +27,6 @@ use crate::algorithm::preset::{AdvantageEstimator, Parts};
 use crate::failure::TrainerError;
 use crate::model::{Mlp, MlpConfig};
 use crate::optimizer::{AdamW, Gradients, rate};
-use crate::policy_manifest::PolicyManifest;
 use crate::rollout::{
     EpisodeEnd, Plans, PlayLimits, Played, Player, Times, VectorActor, VectorTrace, read_vector, stream,
 };
@@ -67,6 +66,11 @@ pub(super) fn train(
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
     let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
     let mut control = Control { spec, context, parts, plans, model, optimizer, idle: Idle::default() };
+    let policy = |model: &Mlp, saved: &Saved| {
+        let folder = keep::save_network(context, model, &saved.actions)?;
+        let environments = saved.environments.iter().cloned().collect();
+        Ok::<_, TrainerError>(PolicyFolder { folder, parent, architecture: "mlp", environments })
+    };
     if saved.step == 0 && spec.evaluate.as_ref().is_some_and(|evaluate| evaluate.at_start) {
         journal.step(0, &control.measured()?)?;
     }
@@ -84,13 +88,10 @@ pub(super) fn train(
         if journal.is_due(done) {
             saved = Saved { step: done, history: journal.history().clone(), ..saved };
             let folder = keep::save(context, &control.model, &control.optimizer, &saved)?;
-            journal.keep(done, &folder)?;
+            journal.keep(done, &folder, &policy(&control.model, &saved)?)?;
         }
     }
-    let folder = context.files.folder.join("policy");
-    control.model.valid().save(&folder)?;
-    PolicyManifest { actions: saved.actions.clone(), ..PolicyManifest::default() }.save(&folder)?;
-    journal.finish(&folder, parent, "mlp", saved.environments.into_iter().collect(), &context.files.folder)
+    journal.finish(&policy(&control.model, &saved)?, &context.files.folder)
 }
 
 fn versions(played: &[Played<VectorTrace>]) -> BTreeSet<String> {
@@ -250,6 +251,7 @@ impl Control<'_> {
             let mut order: Vec<usize> = (0..count).collect();
             order.shuffle(&mut stream(self.spec.seed, "turns", &[step, u64::from(epoch)]));
             for part in order.chunks(count.div_ceil(self.parts.minibatches as usize).max(1)) {
+                self.context.reporter.go_on()?;
                 for (name, value) in self.change(turns, part, rate)? {
                     *values.entry(name.to_owned()).or_default() += value;
                 }

@@ -1,11 +1,13 @@
 //! Journal of a training: numbers per step, progress, checkpoints, curves, and at the end the policy.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use palestra_protocol::id::PolicyId;
-use palestra_protocol::job::{Checkpoint, Progress};
+use palestra_protocol::job::{Checkpoint, CheckpointPolicy, Progress};
 use palestra_protocol::spec::train::Train;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,6 +19,10 @@ use crate::reporter::Reporter;
 
 /// Folder of the trained low-rank parts, and of the artefacts that they become.
 pub(super) const ADAPTER_FOLDER: &str = "adapter";
+/// Folder of a policy, and of the artefacts that its files become.
+pub(super) const POLICY_FOLDER: &str = "policy";
+/// Bytes of two files that are compared at a time.
+const COMPARED_BYTES: usize = 1 << 20;
 /// Points of a curve that are kept in a checkpoint; of longer ones every second goes.
 const POINTS_MAX: usize = 4_096;
 /// Curves that are drawn, in this order.
@@ -36,6 +42,18 @@ const DRAWN: &[&str] = &[
 
 /// Numbers of one step, by name.
 pub(super) type Values = BTreeMap<String, f64>;
+
+/// A policy in a folder, with where it comes from.
+pub(super) struct PolicyFolder {
+    /// Its files.
+    pub(super) folder: PathBuf,
+    /// The registered policy that it was made from.
+    pub(super) parent: Option<PolicyId>,
+    /// `mlp` or `transformer`.
+    pub(super) architecture: &'static str,
+    /// Where it was trained.
+    pub(super) environments: Vec<String>,
+}
 
 /// Records the progress of a training.
 pub(super) struct Journal<'a> {
@@ -137,14 +155,27 @@ impl<'a> Journal<'a> {
         done.is_multiple_of(self.every) || done == self.steps
     }
 
-    /// Keeps the files of a checkpoint folder, and drops those of checkpoints that are too old.
+    /// Keeps the files of a checkpoint folder with its policy, and drops those of checkpoints that are too old.
     ///
     /// # Errors
     /// When they cannot be kept, or the work has to stop.
-    pub(super) fn keep(&mut self, done: u64, folder: &Path) -> Result<(), TrainerError> {
+    pub(super) fn keep(&mut self, done: u64, folder: &Path, policy: &PolicyFolder) -> Result<(), TrainerError> {
         let prefix = format!("checkpoints/{done:08}");
-        let names = self.upload(folder, &prefix)?;
-        self.context.reporter.checkpoint(done, &names)?;
+        let mut names = self.upload(folder, &prefix)?;
+        let (mut artifacts, mut own) = (Vec::new(), Vec::new());
+        for (plain, path) in files_in(&policy.folder)? {
+            // Weights without low-rank parts and value head are those of the checkpoint: they are sent once.
+            if equal_files(&path, &folder.join(&plain))? {
+                artifacts.push(format!("{prefix}/{plain}"));
+            } else {
+                let name = format!("{prefix}/{POLICY_FOLDER}/{plain}");
+                self.context.reporter.upload(&name, &path)?;
+                own.push(name);
+            }
+        }
+        artifacts.extend(own.iter().cloned());
+        names.extend(own);
+        self.context.reporter.checkpoint(done, &names, &self.described(policy, artifacts))?;
         self.kept.retain(|(step, _)| *step != done);
         self.kept.push((done, names));
         while self.kept.len() > self.keep {
@@ -157,43 +188,40 @@ impl<'a> Journal<'a> {
     }
 
     fn upload(&self, folder: &Path, prefix: &str) -> Result<Vec<String>, TrainerError> {
-        let fail = TrainerError::io(folder.display().to_string());
-        let mut files: Vec<_> = std::fs::read_dir(folder)
-            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>())
-            .map_err(fail)?;
-        files.sort();
         let mut names = Vec::new();
-        for file in files.iter().filter(|file| file.is_file()) {
-            let Some(plain) = file.file_name().and_then(|plain| plain.to_str()) else { continue };
+        for (plain, path) in files_in(folder)? {
             let name = format!("{prefix}/{plain}");
-            self.context.reporter.upload(&name, file)?;
+            self.context.reporter.upload(&name, &path)?;
             names.push(name);
         }
         Ok(names)
     }
 
-    /// Draws the curves, keeps and registers the policy in `folder`, and answers the job's result.
+    /// A policy with its latest measurements, as the queue is told of it.
+    fn described(&self, policy: &PolicyFolder, artifacts: Vec<String>) -> CheckpointPolicy {
+        CheckpointPolicy {
+            parent: policy.parent,
+            architecture: policy.architecture.to_owned(),
+            environments: policy.environments.clone(),
+            metrics: self.history.last().into_iter().map(|(name, value)| (name, json!(value))).collect(),
+            artifacts,
+        }
+    }
+
+    /// Draws the curves, keeps and registers the policy, and answers the job's result.
     ///
     /// # Errors
     /// When they cannot be kept, or the work has to stop.
-    pub(super) fn finish(
-        &self,
-        folder: &Path,
-        parent: Option<PolicyId>,
-        architecture: &str,
-        environments: Vec<String>,
-        scratch: &Path,
-    ) -> Result<Value, TrainerError> {
+    pub(super) fn finish(&self, policy: &PolicyFolder, scratch: &Path) -> Result<Value, TrainerError> {
         self.draw(scratch)?;
         let adapter = scratch.join(ADAPTER_FOLDER);
         if adapter.is_dir() {
             self.upload(&adapter, ADAPTER_FOLDER)?;
         }
-        let names = self.upload(folder, "policy")?;
-        let last = self.history.last();
-        let id = PolicyId::new();
-        let policy = self.context.reporter.register(id, parent, architecture, environments, &last, names)?;
-        Ok(json!({"policy": policy.id, "steps": self.steps, "metrics": last}))
+        let names = self.upload(&policy.folder, POLICY_FOLDER)?;
+        let described = self.described(policy, names);
+        let policy = self.context.reporter.register(PolicyId::new(), described)?;
+        Ok(json!({"policy": policy.id, "steps": self.steps, "metrics": self.history.last()}))
     }
 
     fn draw(&self, scratch: &Path) -> Result<(), TrainerError> {
@@ -211,6 +239,41 @@ impl<'a> Journal<'a> {
         }
         Ok(())
     }
+}
+
+/// Files in a folder with their names, in order.
+fn files_in(folder: &Path) -> Result<Vec<(String, PathBuf)>, TrainerError> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>())
+        .map_err(TrainerError::io(folder.display().to_string()))?;
+    paths.sort();
+    paths.retain(|path| path.is_file());
+    let named = paths.into_iter().filter_map(|path| Some((path.file_name()?.to_str()?.to_owned(), path)));
+    Ok(named.collect())
+}
+
+/// True if both files are there with the same bytes.
+fn equal_files(one: &Path, other: &Path) -> Result<bool, TrainerError> {
+    let compare = || -> std::io::Result<bool> {
+        if !other.is_file() || std::fs::metadata(one)?.len() != std::fs::metadata(other)?.len() {
+            return Ok(false);
+        }
+        let open = |path| Ok::<_, std::io::Error>(BufReader::with_capacity(COMPARED_BYTES, File::open(path)?));
+        let (mut one, mut other) = (open(one)?, open(other)?);
+        loop {
+            let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+            let both = left.len().min(right.len());
+            if left[..both] != right[..both] {
+                return Ok(false);
+            }
+            if both == 0 {
+                return Ok(true);
+            }
+            one.consume(both);
+            other.consume(both);
+        }
+    };
+    compare().map_err(TrainerError::io(format!("comparing {}", one.display())))
 }
 
 /// Steps of checkpoints with their artefacts, oldest first; of two after the same step the later one counts, since its files took the
@@ -235,11 +298,25 @@ mod tests {
         let at = Timestamp::from_milliseconds(0);
         let former = |step, attempt, name: &str| {
             let file = Artifact { name: name.to_owned(), digest: "sha256:".to_owned(), size_bytes: 1, created_at: at };
-            Checkpoint { step, attempt, artifacts: vec![file], created_at: at }
+            Checkpoint { step, attempt, artifacts: vec![file], policy: None, created_at: at }
         };
         let known = former_files(&[former(20, 1, "first"), former(40, 1, "broken"), former(40, 2, "again")]);
         assert_eq!(known, [(20, vec!["first".to_owned()]), (40, vec!["again".to_owned()])]);
         assert!(former_files(&[]).is_empty());
+    }
+
+    #[test]
+    fn files_are_equal_where_every_byte_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = vec![7_u8; COMPARED_BYTES + 5];
+        let mut altered = bytes.clone();
+        altered[COMPARED_BYTES + 1] = 8;
+        for (name, content) in [("a", &bytes[..]), ("same", &bytes), ("altered", &altered), ("short", &bytes[1..])] {
+            std::fs::write(folder.path().join(name), content).unwrap();
+        }
+        let equal = |name| equal_files(&folder.path().join("a"), &folder.path().join(name)).unwrap();
+        assert!(equal("same"));
+        assert!(!equal("altered") && !equal("short") && !equal("missing"));
     }
 
     #[test]

@@ -11,11 +11,11 @@ use palestra_protocol::spec::train::{Optimizer, TrainedPolicy};
 use serde::{Deserialize, Serialize};
 
 use super::Context;
-use super::journal::{ADAPTER_FOLDER, History};
+use super::journal::{ADAPTER_FOLDER, History, POLICY_FOLDER};
 use crate::algorithm::advantage::Baselines;
 use crate::checkpoint::{Checkpoint, Checkpoints};
 use crate::failure::TrainerError;
-use crate::model::{Named, Transformer, merged, save_adapter, save_folder};
+use crate::model::{Mlp, Named, Transformer, merged, save_adapter, save_folder};
 use crate::optimizer::AdamW;
 use crate::policy_manifest::PolicyManifest;
 use crate::tokenizer::Tokenizer;
@@ -92,7 +92,8 @@ pub(super) fn restore<M: Named>(
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(TrainerError::io(folder.display().to_string()))?;
         }
-        context.files.artifacts(job, &kept.artifacts, &folder)?;
+        let own: Vec<_> = kept.artifacts.iter().filter(|file| !is_of_policy(&file.name)).cloned().collect();
+        context.files.artifacts(job, &own, &folder)?;
         read(&folder, plan, model, optimizer, &context.device)
     };
     let warn = |message: &str| context.reporter.log("warn", message);
@@ -163,24 +164,57 @@ pub(super) fn read<M: Named>(
     checkpoint.state()
 }
 
-/// Writes a language model with its tokenizer as others read it, and beside its folder the low-rank parts that were trained.
+/// True for a file of a checkpoint that a policy needs and no later attempt.
+fn is_of_policy(name: &str) -> bool {
+    Path::new(name).parent().is_some_and(|folder| folder.ends_with(POLICY_FOLDER))
+}
+
+/// Writes a language model with its tokenizer as others read it, in place of what was in its folder. Low-rank parts are folded in.
 ///
 /// # Errors
 /// When a file cannot be written.
 pub(super) fn save_policy(
+    context: &Context,
     model: &Transformer,
-    policy: &TrainedPolicy,
     tokenizer: &Tokenizer,
     manifest: &PolicyManifest,
-    folder: &Path,
-) -> Result<(), TrainerError> {
-    std::fs::create_dir_all(folder).map_err(TrainerError::io(folder.display().to_string()))?;
-    save_folder(&merged(&model.valid()), folder)?;
-    if let Some(lora) = &policy.lora {
-        save_adapter(model, lora, &policy.from.to_string(), &folder.with_file_name(ADAPTER_FOLDER))?;
+) -> Result<PathBuf, TrainerError> {
+    let folder = policy_folder(context)?;
+    save_folder(&merged(&model.valid()), &folder)?;
+    tokenizer.save(&folder)?;
+    manifest.save(&folder)?;
+    Ok(folder)
+}
+
+/// Writes the low-rank parts of a language model, where those were trained.
+///
+/// # Errors
+/// When a file cannot be written.
+pub(super) fn save_parts(context: &Context, model: &Transformer, policy: &TrainedPolicy) -> Result<(), TrainerError> {
+    let Some(lora) = &policy.lora else { return Ok(()) };
+    save_adapter(model, lora, &policy.from.to_string(), &context.files.folder.join(ADAPTER_FOLDER))
+}
+
+/// Writes a small network over vectors with the texts of its actions, in place of what was in its folder.
+///
+/// # Errors
+/// When a file cannot be written.
+pub(super) fn save_network(context: &Context, model: &Mlp, actions: &[String]) -> Result<PathBuf, TrainerError> {
+    let folder = policy_folder(context)?;
+    model.valid().save(&folder)?;
+    PolicyManifest { actions: actions.to_vec(), ..PolicyManifest::default() }.save(&folder)?;
+    Ok(folder)
+}
+
+/// An empty folder for a policy.
+fn policy_folder(context: &Context) -> Result<PathBuf, TrainerError> {
+    let folder = context.files.folder.join(POLICY_FOLDER);
+    let fail = || TrainerError::io(folder.display().to_string());
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(fail())?;
     }
-    tokenizer.save(folder)?;
-    manifest.save(folder)
+    std::fs::create_dir_all(&folder).map_err(fail())?;
+    Ok(folder)
 }
 
 #[cfg(test)]
@@ -194,7 +228,13 @@ mod tests {
     use super::*;
 
     fn kept(step: u64) -> Checkpoint {
-        Checkpoint { step, attempt: 1, artifacts: Vec::new(), created_at: Timestamp::from_milliseconds(0) }
+        Checkpoint {
+            step,
+            attempt: 1,
+            artifacts: Vec::new(),
+            policy: None,
+            created_at: Timestamp::from_milliseconds(0),
+        }
     }
 
     fn altered(step: u64) -> TrainerError {
@@ -203,6 +243,12 @@ mod tests {
 
     fn nobody() -> Result<Vec<Checkpoint>, TrainerError> {
         panic!("nobody asked for older ones")
+    }
+
+    #[test]
+    fn files_that_only_a_policy_needs_are_not_brought() {
+        assert!(is_of_policy("checkpoints/00000040/policy/model.safetensors"));
+        assert!(!is_of_policy("checkpoints/00000040/model.safetensors"));
     }
 
     #[test]

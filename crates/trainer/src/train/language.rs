@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Instant;
 
 use burn::module::Module as _;
+use palestra_protocol::id::PolicyId;
 use palestra_protocol::spec::train::Train;
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::Context;
 use super::batch::{self, Row};
 use super::critic::{self, GaeConfig};
 use super::idle::{self, Idle};
-use super::journal::{Journal, Values};
+use super::journal::{Journal, PolicyFolder, Values};
 use super::keep::{self, Saved};
 use super::measure::{self, Measure};
 use super::memory;
@@ -56,7 +57,7 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     let stage = Stage { spec, context, parts: &parts, plans: &plans, chat: &chat, tool_format };
     let idle = Idle::default();
     let mut learning =
-        Learning { spec, parts: &parts, plans: &plans, measure: &measure, learner, saved, journal, idle };
+        Learning { spec, parts: &parts, plans: &plans, measure: &measure, parent, learner, saved, journal, idle };
     learning.measure_at_start()?;
     learning.send(&weights, first);
     std::thread::scope(|scope| {
@@ -72,11 +73,8 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
             (learnt, _) => learnt,
         }
     })?;
-    let Learning { learner, saved, journal, .. } = learning;
-    let folder = context.files.folder.join("policy");
-    let manifest = PolicyManifest { tool_format, actions: Vec::new() };
-    keep::save_policy(learner.model.policy(), &spec.policy, chat.tokenizer(), &manifest, &folder)?;
-    journal.finish(&folder, parent, "transformer", saved.environments.into_iter().collect(), &context.files.folder)
+    keep::save_parts(context, learning.learner.model.policy(), &spec.policy)?;
+    learning.journal.finish(&learning.policy()?, &context.files.folder)
 }
 
 /// The stage that learns.
@@ -85,6 +83,8 @@ struct Learning<'a> {
     parts: &'a Parts,
     plans: &'a Plans,
     measure: &'a Measure<'a>,
+    /// The registered policy that the training began with.
+    parent: Option<PolicyId>,
     learner: Learner,
     saved: Saved,
     journal: Journal<'a>,
@@ -130,10 +130,20 @@ impl Learning<'_> {
                 self.saved.history = self.journal.history().clone();
                 let learner = &self.learner;
                 let folder = keep::save(self.measure.context, &learner.model, &learner.optimizer, &self.saved)?;
-                self.journal.keep(done, &folder)?;
+                let policy = self.policy()?;
+                self.journal.keep(done, &folder, &policy)?;
             }
         }
         Ok(())
+    }
+
+    /// Writes the policy as it is now.
+    fn policy(&self) -> Result<PolicyFolder, TrainerError> {
+        let Measure { context, chat, tool_format, .. } = self.measure;
+        let manifest = PolicyManifest { tool_format: *tool_format, actions: Vec::new() };
+        let folder = keep::save_policy(context, self.learner.model.policy(), chat.tokenizer(), &manifest)?;
+        let environments = self.saved.environments.iter().cloned().collect();
+        Ok(PolicyFolder { folder, parent: self.parent, architecture: "transformer", environments })
     }
 
     /// Makes one update; answers its numbers.
@@ -141,6 +151,7 @@ impl Learning<'_> {
         let began = Instant::now();
         batch.check(self.spec.rollout.masked_share_max)?;
         let spec = self.spec;
+        let reporter = &self.measure.context.reporter;
         let settings = UpdateSettings {
             parts: self.parts,
             optimizer: &spec.optimizer,
@@ -149,6 +160,7 @@ impl Learning<'_> {
             stale: batch.staleness > 0,
             seed: spec.seed,
             step: batch.step,
+            go_on: &|| reporter.go_on(),
         };
         let mut values = batch.values(self.plans);
         let (rows, before) = self.with_advantages(batch, &settings, &mut values)?;

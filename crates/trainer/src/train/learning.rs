@@ -16,6 +16,7 @@ use crate::algorithm::advantage::{Baselines, Episode, Turn, advantages};
 use crate::algorithm::preset::{AdvantageEstimator, Parts};
 use crate::checkpoint::Checkpoints;
 use crate::data::Sequence;
+use crate::failure::TrainerError;
 use crate::model::{ActorCritic, Named as _, Transformer, TransformerConfig, load_folder, save_folder};
 use crate::optimizer::AdamW;
 use crate::rollout::{EpisodeEnd, Planned, Played, Turn as PlayedTurn};
@@ -61,7 +62,16 @@ fn parts(algorithm: Value) -> Parts {
 }
 
 fn settings<'a>(parts: &'a Parts, plan: &'a Optimizer, step: u64) -> UpdateSettings<'a> {
-    UpdateSettings { parts, optimizer: plan, rate: plan.lr, temperature: 1.0, stale: false, seed: 1, step }
+    UpdateSettings {
+        parts,
+        optimizer: plan,
+        rate: plan.lr,
+        temperature: 1.0,
+        stale: false,
+        seed: 1,
+        step,
+        go_on: &|| Ok(()),
+    }
 }
 
 /// Answers of so many tokens to these tasks, in order, each with its prompt.
@@ -266,4 +276,16 @@ fn a_policy_is_saved_without_its_value_function() {
     save_folder(learner.model.policy(), folder.path()).unwrap();
     let (read, _) = load_folder(folder.path(), &Device::flex()).unwrap();
     assert_eq!(read.tensors(), learner.model.policy().tensors());
+}
+
+#[test]
+fn a_cancelled_update_is_not_made() {
+    let (plan, parts) = (plan(), parts(json!({"name": "grpo"})));
+    let AdvantageEstimator::Compared(kind) = &parts.estimator else { panic!("grpo compares") };
+    let mut learner =
+        Learner { model: ActorCritic::without_values(model(1)), reference: None, optimizer: AdamW::new(&plan) };
+    let rollouts = parts.rollouts_per_task() as usize;
+    let rows = rows(kind, &sample(learner.model.policy(), 0..TASKS, rollouts, 1, 0), rollouts, 1.0);
+    let settings = UpdateSettings { go_on: &|| Err(TrainerError::Cancelled), ..settings(&parts, &plan, 0) };
+    assert_eq!(learner.update(&rows, None, &settings).unwrap_err().code(), "cancelled");
 }

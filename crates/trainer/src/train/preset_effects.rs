@@ -133,6 +133,7 @@ fn train(parts: &Parts, updates: u64) -> Training {
             stale: false,
             seed: SEED,
             step,
+            go_on: &|| Ok(()),
         };
         let (rows, before) = match &parts.estimator {
             AdvantageEstimator::Compared(kind) => {

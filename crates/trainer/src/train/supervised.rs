@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Context;
 use super::batch::Row;
-use super::journal::{Journal, Values};
+use super::journal::{Journal, PolicyFolder, Values};
 use super::keep::{self, Saved};
 use super::measure::{self, Measure};
 use super::memory;
@@ -34,6 +34,19 @@ const COLLECTED: &str = "episodes.jsonl";
 struct TokenizedExample {
     row: Row,
     positions: Vec<usize>,
+    /// True if it has tools, which are shown.
+    shows_tools: bool,
+}
+
+/// The warning that no example shows tools, where the format would show those of an environment.
+fn bare(tool_format: ToolFormat) -> Option<String> {
+    (tool_format != ToolFormat::Text).then(|| {
+        format!(
+            "no example has tools, and tool_format is {}: in an environment with tools the policy reads prompts unlike those that it \
+             learnt; give the examples the tools, or set rollout.tool_format to text",
+            tool_format.as_str()
+        )
+    })
 }
 
 /// Trains a language model on examples.
@@ -44,15 +57,30 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
     let Language { mut model, chat, parent, tool_format } = language;
     let tool_format = spec.rollout.tool_format.unwrap_or(tool_format);
     let Some(data) = &spec.data else { return Err(TrainerError::BadSpec("sft needs data".to_owned())) };
-    let examples = examples(spec, context, (&chat, tool_format), data)?;
-    let validation = HeldOut::new(spec, context, (&chat, tool_format))?;
+    let reading = (&*chat, tool_format);
+    let (examples, validation) = both(examples(spec, context, reading, data), HeldOut::new(spec, context, reading))?;
     let longest = examples.iter().map(|example| example.row.tokens.len()).max().unwrap_or(0);
     memory::check(context, &model, &model, longest)?;
+    if let Some(warning) = examples.iter().all(|example| !example.shows_tools).then(|| bare(tool_format)).flatten() {
+        context.reporter.log("warn", warning)?;
+    }
     let mut optimizer = AdamW::new(&spec.optimizer);
     let mut saved = keep::restore(context, &spec.optimizer, &mut model, &mut optimizer)?.unwrap_or_default();
     let mut journal = Journal::begin(spec, context, saved.step, saved.history.clone())?;
     let plans = Plans::new(spec.environments.clone(), spec.seed);
     let measure = Measure { spec, context, chat: &chat, tool_format };
+    let environments: BTreeSet<String> = spec.environments.iter().map(|mix| mix.name.clone()).collect();
+    let environments: Vec<String> = environments.into_iter().collect();
+    let manifest = PolicyManifest { tool_format, actions: Vec::new() };
+    let policy = |model: &Transformer| {
+        let folder = keep::save_policy(context, model, chat.tokenizer(), &manifest)?;
+        Ok::<_, TrainerError>(PolicyFolder {
+            folder,
+            parent,
+            architecture: "transformer",
+            environments: environments.clone(),
+        })
+    };
     if saved.step == 0 && spec.evaluate.as_ref().is_some_and(|evaluate| evaluate.at_start) {
         journal.step(0, &measure.measure(&model.valid(), &plans)?)?;
     }
@@ -60,7 +88,8 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
         context.reporter.go_on()?;
         let chosen: Vec<&TokenizedExample> =
             chosen(spec, examples.len(), step).into_iter().map(|one| &examples[one]).collect();
-        let (changed, mut values) = update(spec, model, &mut optimizer, &chosen, step)?;
+        let go_on = || context.reporter.go_on();
+        let (changed, mut values) = update(spec, model, &mut optimizer, &chosen, step, go_on)?;
         model = changed;
         let done = step + 1;
         if let Some(validation) = validation.as_ref().filter(|validation| validation.is_due(done)) {
@@ -74,23 +103,33 @@ pub(super) fn train(spec: &Train, context: &Context, language: Language) -> Resu
         if journal.is_due(done) {
             saved = Saved { step: done, history: journal.history().clone(), ..saved };
             let folder = keep::save(context, &model, &optimizer, &saved)?;
-            journal.keep(done, &folder)?;
+            journal.keep(done, &folder, &policy(&model)?)?;
         }
     }
-    let folder = context.files.folder.join("policy");
-    let manifest = PolicyManifest { tool_format, actions: Vec::new() };
-    keep::save_policy(&model, &spec.policy, chat.tokenizer(), &manifest, &folder)?;
-    let environments: BTreeSet<String> = spec.environments.iter().map(|mix| mix.name.clone()).collect();
-    journal.finish(&folder, parent, "transformer", environments.into_iter().collect(), &context.files.folder)
+    keep::save_parts(context, &model, &spec.policy)?;
+    journal.finish(&policy(&model)?, &context.files.folder)
 }
 
-/// Changes the weights once; answers the numbers of that too.
+/// Both of what was read; the broken lines of both where both are broken.
+fn both<A, B>(learnt: Result<A, TrainerError>, held_out: Result<B, TrainerError>) -> Result<(A, B), TrainerError> {
+    match (learnt, held_out) {
+        (Ok(learnt), Ok(held_out)) => Ok((learnt, held_out)),
+        (Err(TrainerError::BadData { mut faults }), Err(TrainerError::BadData { faults: more })) => {
+            faults.extend(more);
+            Err(TrainerError::BadData { faults })
+        }
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    }
+}
+
+/// Changes the weights once; answers the numbers of that too. `go_on` is asked before each pass.
 fn update(
     spec: &Train,
     model: Transformer,
     optimizer: &mut AdamW,
     chosen: &[&TokenizedExample],
     step: u64,
+    go_on: impl Fn() -> Result<(), TrainerError> + Sync,
 ) -> Result<(Transformer, Values), TrainerError> {
     let began = Instant::now();
     let learning_rate = rate(&spec.optimizer, step, spec.steps);
@@ -99,6 +138,7 @@ fn update(
     let device = model.device();
     let passes = passes(chosen, spec.optimizer.micro_batch_tokens, &device);
     let (mut gradients, losses) = passes.learn(&model, &device, |model, pass, collect| {
+        go_on()?;
         let loss = |scores: Scores| {
             let part = scores.log_probs.sum().neg() / learnt as f64;
             let number = scalar(part.clone())?;
@@ -130,7 +170,7 @@ fn passes(chosen: &[&TokenizedExample], tokens_max: u64, device: &Device) -> Pas
 fn predictions(chosen: &[&TokenizedExample], pass: &Packed, device: &Device) -> Predictions {
     let (mut rows, mut positions, mut targets) = (Vec::with_capacity(pass.rows.len()), Vec::new(), Vec::new());
     for (line, one) in pass.rows.iter().enumerate() {
-        let TokenizedExample { row, positions: learnt } = chosen[*one];
+        let TokenizedExample { row, positions: learnt, .. } = chosen[*one];
         for position in learnt {
             // Where it is predicted, counted through rows x time.
             positions.push((line * pass.time + position - 1) as i64);
@@ -221,22 +261,24 @@ fn examples(
     (chat, tool_format): (&ChatFormat, ToolFormat),
     data: &Data,
 ) -> Result<Vec<TokenizedExample>, TrainerError> {
-    let examples = match data {
-        Data::Lines(lines) => jsonl::read(lines.as_bytes())?,
-        Data::Job(job) => jsonl::read(context.files.artifact(*job, COLLECTED)?.as_slice())?,
-        Data::File(file) => jsonl::read(context.files.uploaded(*file)?.as_slice())?,
+    let (examples, faults) = match data {
+        Data::Lines(lines) => jsonl::scan(lines.as_bytes())?,
+        Data::Job(job) => jsonl::scan(context.files.artifact(*job, COLLECTED)?.as_slice())?,
+        Data::File(file) => jsonl::scan(context.files.uploaded(*file)?.as_slice())?,
     };
-    read(&examples, chat, tool_format, spec.rollout.max_context_tokens as usize)
+    read(&examples, faults, chat, tool_format, spec.rollout.max_context_tokens as usize)
 }
 
-/// Examples of at most `most` tokens each, with the tools that a rollout in this format is shown.
+/// Examples of at most `most` tokens each, with the tools that a rollout in this format is shown. `faults` are those of lines that are
+/// no examples.
 fn read(
     examples: &[Example],
+    mut faults: Vec<(u64, String)>,
     chat: &ChatFormat,
     format: ToolFormat,
     most: usize,
 ) -> Result<Vec<TokenizedExample>, TrainerError> {
-    let (mut tokenized, mut faults) = (Vec::new(), Vec::new());
+    let mut tokenized = Vec::new();
     for example in examples {
         match chat.example(&example.messages, format.shown(&example.tools)) {
             Ok((tokens, _)) if tokens.len() > most => {
@@ -248,13 +290,15 @@ fn read(
                 if positions.is_empty() {
                     faults.push((example.line, "it holds no answer to learn".to_owned()));
                 } else {
-                    tokenized.push(TokenizedExample { row: Row { tokens, ..Row::default() }, positions });
+                    let shows_tools = !format.shown(&example.tools).is_empty();
+                    tokenized.push(TokenizedExample { row: Row { tokens, ..Row::default() }, positions, shows_tools });
                 }
             }
             Err(error) => faults.push((example.line, error.to_string())),
         }
     }
     if !faults.is_empty() {
+        faults.sort_by_key(|(line, _)| *line);
         return Err(TrainerError::BadData { faults });
     }
     if tokenized.is_empty() {
@@ -266,7 +310,10 @@ fn read(
 #[cfg(test)]
 mod tests {
     use burn::tensor::Device;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use palestra_protocol::spec::train::Optimizer;
+    use serde_json::json;
 
     use super::*;
     use crate::model::{Named as _, TransformerConfig};
@@ -284,7 +331,8 @@ mod tests {
 
     fn tokenized(lines: &[String], most: usize) -> Result<Vec<TokenizedExample>, TrainerError> {
         let chat = ChatFormat::new(&Tokenizer::bytes()).unwrap();
-        read(&jsonl::read(lines.join("\n").as_bytes()).unwrap(), &chat, ToolFormat::Auto, most)
+        let (examples, faults) = jsonl::scan(lines.join("\n").as_bytes()).unwrap();
+        read(&examples, faults, &chat, ToolFormat::Auto, most)
     }
 
     fn held_out(lines: &[String], tokens_max: u64) -> HeldOut {
@@ -323,6 +371,24 @@ mod tests {
     }
 
     #[test]
+    fn a_cancelled_update_ends_between_its_passes() {
+        let spec = json!({"policy": {"from": "builtin:tiny-transformer"}, "algorithm": {"name": "sft"}, "steps": 1,
+                          "data": {"lines": ""}, "optimizer": {"micro_batch_tokens": 1}});
+        let spec: Train = serde_json::from_value(spec).unwrap();
+        let examples = tokenized(&["a", "b", "c", "d"].map(|answer| line("question", answer)), 64).unwrap();
+        let chosen: Vec<&TokenizedExample> = examples.iter().collect();
+        let model = Transformer::init(tiny().config(), 1, &Device::flex().autodiff()).unwrap();
+        let asked = AtomicUsize::new(0);
+        let go_on = || match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => Ok(()),
+            _ => Err(TrainerError::Cancelled),
+        };
+        let ended = update(&spec, model, &mut AdamW::new(&spec.optimizer), &chosen, 0, go_on);
+        assert_eq!(ended.err().unwrap().code(), "cancelled");
+        assert_eq!(asked.into_inner(), 2, "one pass was made, and the second one not begun");
+    }
+
+    #[test]
     fn examples_show_the_tools_that_rollouts_show() {
         let chat = ChatFormat::new(&with_template(SMOL_LIKE)).unwrap();
         let question = serde_json::json!({"role": "user", "content": "hi"});
@@ -332,7 +398,9 @@ mod tests {
         for (format, shown) in
             [(ToolFormat::Auto, vec![weather()]), (ToolFormat::Json, vec![weather()]), (ToolFormat::Text, Vec::new())]
         {
-            let tokens = read(&examples, &chat, format, 512).unwrap().remove(0).row.tokens;
+            let example = read(&examples, Vec::new(), &chat, format, 512).unwrap().remove(0);
+            assert_eq!(example.shows_tools, !shown.is_empty());
+            let tokens = example.row.tokens;
             let prompt = chat.prompt(std::slice::from_ref(&question), &shown).unwrap();
             assert!(tokens.starts_with(&prompt), "{format:?}");
         }
@@ -354,7 +422,7 @@ mod tests {
             let config = TransformerConfig::tiny(Tokenizer::bytes().vocab_size(), None, 64);
             let model = Transformer::init(&config, 1, &Device::flex().autodiff()).unwrap();
             let chosen: Vec<&TokenizedExample> = examples.iter().collect();
-            let (model, values) = update(&spec, model, &mut optimizer, &chosen, 0).unwrap();
+            let (model, values) = update(&spec, model, &mut optimizer, &chosen, 0, || Ok(())).unwrap();
             (model.tensors(), values["tokens_learnt"])
         };
         let ((of_answers, count), (of_all, more)) = (learnt(&answers), learnt(&all));
@@ -371,5 +439,24 @@ mod tests {
         };
         assert_eq!(faults.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 3]);
         assert!(faults[0].1.contains("rollout.max_context_tokens (64)"), "{}", faults[0].1);
+    }
+
+    #[test]
+    fn the_broken_lines_of_both_files_are_told_at_once() {
+        let long = line("why", &"because ".repeat(20));
+        let (learnt, held_out) = (tokenized(&["{".to_owned(), long.clone()], 64), tokenized(&[long], 64));
+        let Err(TrainerError::BadData { faults }) = both(learnt, held_out) else { panic!("they were taken") };
+        assert_eq!(faults.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 2, 1]);
+        assert!(faults[0].1.contains("not JSON") && faults[1].1.contains("tokens"), "{faults:?}");
+        let good = || tokenized(&[line("a", "b")], 64);
+        assert!(both(good(), good()).is_ok());
+        assert!(both(good(), Err::<(), _>(TrainerError::Cancelled)).is_err());
+    }
+
+    #[test]
+    fn examples_without_tools_are_told_of_where_tools_would_be_shown() {
+        assert!(bare(ToolFormat::Auto).unwrap().contains("tool_format is auto"));
+        assert_eq!(bare(ToolFormat::Text), None);
+        assert!(!tokenized(&[line("a", "b")], 64).unwrap()[0].shows_tools);
     }
 }

@@ -43,6 +43,8 @@ pub(super) struct UpdateSettings<'a> {
     pub(super) seed: u64,
     /// The number of the update.
     pub(super) step: u64,
+    /// Asked before each pass: fails once the work has to stop, in the midst of an update too.
+    pub(super) go_on: &'a (dyn Fn() -> Result<(), TrainerError> + Sync),
 }
 
 /// Metrics of an update: means over the tokens that were learnt from.
@@ -131,7 +133,8 @@ impl Learner {
     /// there already.
     ///
     /// # Errors
-    /// [`TrainerError::NotFinite`] where a gradient is; the weights are then as they were before the part in which that happened.
+    /// [`TrainerError::NotFinite`] where a gradient is; that of `go_on`. The weights are then as they were before the part in which that
+    /// happened.
     pub(super) fn update(
         &mut self,
         rows: &[Row],
@@ -172,6 +175,7 @@ impl Learner {
         let device = self.model.device();
         let passes = Passes::new(&widths, settings.optimizer.micro_batch_tokens, &device);
         let learnt = passes.learn(&self.model, &device, |model, pass, collect| {
+            (settings.go_on)()?;
             let columns = Columns::new(minibatch, pass);
             model.policy().learn(
                 columns.predictions(minibatch, &device),
@@ -370,6 +374,7 @@ fn evaluate(model: &ActorCritic, rows: &[Row], settings: &UpdateSettings<'_>) ->
     let widths: Vec<usize> = rows.iter().map(|row| row.tokens.len()).collect();
     let passes = Passes::new(&widths, settings.optimizer.micro_batch_tokens, &device);
     let answers = passes.map(|pass| {
+        (settings.go_on)()?;
         let (mut positions, mut targets, mut valued) = (Vec::new(), Vec::new(), Vec::new());
         for (row, one) in pass.rows.iter().enumerate() {
             let first = row * pass.time;

@@ -1,6 +1,6 @@
 //! One attempt at a job, in a process of its own.
 
-use std::io::{BufRead as _, Read as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ pub struct Arguments {
 pub fn attempt(arguments: &Arguments, runtime: &Handle) -> Result<(), TrainerError> {
     let lease = read_lease()?;
     let client = Client::new(&arguments.url, Some(&arguments.key))?;
-    let reporter = Reporter::new(client, &lease, runtime.clone());
+    let reporter = Reporter::new(client, &lease, runtime.clone(), show_life);
     let done = catch_unwind(AssertUnwindSafe(|| run(arguments, &lease, &reporter, runtime)));
     let outcome = match done {
         Ok(Ok(result)) => Outcome::Succeeded { result },
@@ -66,6 +66,13 @@ pub fn attempt(arguments: &Arguments, runtime: &Handle) -> Result<(), TrainerErr
         Err(panic) => panicked(panic_message::panic_message(&panic)),
     };
     reporter.finish(outcome)
+}
+
+/// Tells whoever started this attempt that it lives and that the queue still counts on it.
+fn show_life() {
+    let mut out = std::io::stdout().lock();
+    // Nobody reads it where the worker is gone, which ends the attempt.
+    let _ = out.write_all(b"\n").and_then(|()| out.flush());
 }
 
 fn read_lease() -> Result<Lease, TrainerError> {

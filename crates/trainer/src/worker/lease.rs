@@ -9,8 +9,8 @@ use clap::Args;
 use palestra_client::{Client, HeldLease, LeaseError, Leases};
 use palestra_protocol::job::{Device, JobError, JobKind};
 use palestra_protocol::worker::{Lease, LeaseRequest, Outcome};
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::end;
@@ -21,6 +21,9 @@ use crate::failure::TrainerError;
 const WAIT_MS: u64 = 20_000;
 /// Time for an attempt to stop when the worker does, in milliseconds.
 const STOP_MS: u64 = 20_000;
+
+/// Lease times without a sign of life after which an attempt is killed: after one, its lease is lost.
+const SILENT_LEASES: u32 = 2;
 
 /// Arguments of a worker.
 #[derive(Debug, Clone, Args)]
@@ -117,7 +120,7 @@ async fn free_memory_bytes(opened: &Opened) -> u64 {
 /// Runs one attempt in a process, and reports its end where it could not.
 async fn supervise(arguments: &Arguments, client: &Client, program: &Path, lease: &Lease, stop: &CancellationToken) {
     let outcome = match start(arguments, program, lease).await {
-        Ok(child) => watch(child, stop).await,
+        Ok(child) => watch(child, lease_time(lease) * SILENT_LEASES, stop).await,
         Err(error) => Some(Outcome::Failed {
             error: JobError { code: "internal".to_owned(), detail: format!("no process could be started: {error}") },
             retry: true,
@@ -129,6 +132,10 @@ async fn supervise(arguments: &Arguments, client: &Client, program: &Path, lease
         Ok(()) | Err(LeaseError::Lost) => {}
         Err(error) => tracing::warn!(%error, job = %lease.job.id, "the end of an attempt could not be told"),
     }
+}
+
+fn lease_time(lease: &Lease) -> Duration {
+    Duration::from_millis(lease.lease_ms)
 }
 
 /// Starts the process of an attempt. What it needs to know travels over its standard input, so that no credential stands in a list
@@ -145,28 +152,55 @@ async fn start(arguments: &Arguments, program: &Path, lease: &Lease) -> std::io:
     for folder in &arguments.models {
         command.arg("--models").arg(folder);
     }
-    command.env("PALESTRA_API_KEY", &arguments.key).stdin(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command.env("PALESTRA_API_KEY", &arguments.key).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
     let mut line = serde_json::to_vec(lease)?;
     line.push(b'\n');
     if let Some(input) = child.stdin.as_mut() {
-        input.write_all(&line).await?;
-        input.flush().await?;
+        let told = async {
+            input.write_all(&line).await?;
+            input.flush().await
+        };
+        tokio::time::timeout(lease_time(lease), told).await??;
     }
     Ok(child)
 }
 
-/// Waits for the end of an attempt, and passes on what it says meanwhile; answers what is left to say.
-async fn watch(mut child: Child, stop: &CancellationToken) -> Option<Outcome> {
+/// Waits for the end of an attempt, and passes on what it says meanwhile; answers what is left to say. An attempt that gives no sign of
+/// life for as long as `silence` is killed.
+async fn watch(mut child: Child, silence: Duration, stop: &CancellationToken) -> Option<Outcome> {
     let kills = end::memory_kills().await;
-    let (stderr, over) = (child.stderr.take(), CancellationToken::new());
+    let (stdout, stderr, over) = (child.stdout.take(), child.stderr.take(), CancellationToken::new());
+    let mut silent = false;
     let ending = async {
-        let status = ended(&mut child, stop).await;
+        let status = tokio::select! {
+            status = ended(&mut child, stop) => Some(status),
+            () = until_silent(stdout, silence) => None,
+        };
+        let status = match status {
+            Some(status) => status,
+            None => {
+                silent = true;
+                // A signal that works on a stopped process too.
+                let _ = child.start_kill();
+                child.wait().await
+            }
+        };
         over.cancel();
         status
     };
     let (status, no_memory) = tokio::join!(ending, end::listen(stderr, &over));
     match status {
+        Ok(_) if silent => {
+            let detail = format!(
+                "the attempt gave no sign of life for {} s, because it was stopped or hung: its process was killed, and it goes on \
+                 at its next attempt",
+                silence.as_secs_f64()
+            );
+            tracing::warn!("{detail}");
+            Some(Outcome::Failed { error: JobError { code: "lease_lost".to_owned(), detail }, retry: true })
+        }
         Ok(status) if status.success() => None,
         Ok(_) if stop.is_cancelled() => Some(Outcome::Released),
         Ok(status) => {
@@ -178,6 +212,20 @@ async fn watch(mut child: Child, stop: &CancellationToken) -> Option<Outcome> {
             retry: true,
         }),
     }
+}
+
+/// Ends once nothing has come from an attempt for so long: it writes after each heartbeat that the queue took.
+async fn until_silent(stdout: Option<ChildStdout>, silence: Duration) {
+    let (mut stdout, mut beats) = (stdout, [0; 64]);
+    while let Some(from) = stdout.as_mut() {
+        match tokio::time::timeout(silence, from.read(&mut beats)).await {
+            Ok(Ok(count)) if count > 0 => {}
+            Ok(_) => stdout = None,
+            Err(_) => return,
+        }
+    }
+    // Its output is closed, which comes just before the end of a process.
+    tokio::time::sleep(silence).await;
 }
 
 /// Waits until an attempt is over, which has to be soon once the worker stops.
@@ -203,16 +251,20 @@ async fn ended(child: &mut Child, stop: &CancellationToken) -> std::io::Result<E
 mod tests {
     use super::*;
 
+    /// Longer than a test.
+    const LONG: Duration = Duration::from_secs(600);
+
     fn shell(script: &str) -> Child {
         let mut command = Command::new("sh");
-        command.arg("-c").arg(script).stdin(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.arg("-c").arg(script).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command.spawn().unwrap()
     }
 
     #[tokio::test]
     async fn a_process_whose_allocation_fails_ran_out_of_memory() {
         let child = shell("echo before >&2; echo 'memory allocation of 4096 bytes failed' >&2; kill -ABRT $$");
-        let outcome = watch(child, &CancellationToken::new()).await;
+        let outcome = watch(child, LONG, &CancellationToken::new()).await;
         let told = matches!(&outcome, Some(Outcome::Failed { error, retry: true })
             if error.code == "out_of_memory" && error.detail.contains("memory allocation of 4096 bytes failed"));
         assert!(told, "{outcome:?}");
@@ -221,7 +273,7 @@ mod tests {
     #[tokio::test]
     async fn a_process_that_says_more_than_a_pipe_holds_comes_to_its_end() {
         let child = shell("head -c 200000 /dev/zero >&2");
-        assert_eq!(watch(child, &CancellationToken::new()).await, None);
+        assert_eq!(watch(child, LONG, &CancellationToken::new()).await, None);
     }
 
     #[tokio::test]
@@ -229,7 +281,30 @@ mod tests {
         let stop = CancellationToken::new();
         stop.cancel();
         // It ends with its input, as an attempt does.
-        let outcome = watch(shell("cat >&2; exit 3"), &stop).await;
+        let outcome = watch(shell("cat >&2; exit 3"), LONG, &stop).await;
         assert_eq!(outcome, Some(Outcome::Released));
+    }
+
+    fn signal(child: &Child, name: &str) {
+        let pid = child.id().unwrap().to_string();
+        assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
+    #[tokio::test]
+    async fn a_process_that_is_stopped_is_killed_and_reaped() {
+        let child = shell("while true; do echo; sleep 0.05; done");
+        let process = format!("/proc/{}", child.id().unwrap());
+        signal(&child, "-STOP");
+        let outcome = watch(child, Duration::from_millis(300), &CancellationToken::new()).await;
+        let told = matches!(&outcome, Some(Outcome::Failed { error, retry: true })
+            if error.code == "lease_lost" && error.detail.contains("no sign of life for 0.3 s"));
+        assert!(told, "{outcome:?}");
+        assert!(!Path::new(&process).exists(), "{process} is left");
+    }
+
+    #[tokio::test]
+    async fn a_process_that_gives_signs_of_life_may_take_its_time() {
+        let child = shell("for beat in 1 2 3 4 5 6 7 8; do echo; sleep 0.5; done");
+        assert_eq!(watch(child, Duration::from_secs(3), &CancellationToken::new()).await, None);
     }
 }

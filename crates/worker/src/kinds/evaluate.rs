@@ -5,6 +5,7 @@ use palestra_protocol::environment::Environment;
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{JobKind, JobState};
 use palestra_protocol::spec::play::{EnvironmentMix, PolicyFrom};
+use palestra_protocol::spec::train::ToolFormat;
 use palestra_protocol::spec::{Baseline, Evaluate};
 use serde_json::{Value, json};
 use tokio::fs::File;
@@ -45,6 +46,11 @@ pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value,
         None => None,
     };
     let (from, measured) = (&evaluate.policy.from, ready(evaluate, &evaluate.policy.from, context).await?);
+    if let Some(ReadyBaseline::Plays(other, ready)) = &ready_baseline
+        && let Some(warning) = unlike((from, measured.tool_format()), (*other, ready.tool_format()))
+    {
+        context.log("warn", warning);
+    }
     let resumed = |role: Role| Resumed { earlier: &earlier, group: role.group(context.lease.job()) };
     let own = resumed(Role::Policy);
     let policy = Box::pin(play_policy(evaluate, (from, &measured), &environments, own, EPISODES, context)).await?;
@@ -85,6 +91,20 @@ pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value,
         result["artifacts"]["baseline_episodes"] = json!(BASELINE_EPISODES);
     }
     Ok(result)
+}
+
+/// A warning where two policies are shown tools differently, so that a comparison would show that too.
+fn unlike(
+    (policy, own): (&PolicyFrom, Option<ToolFormat>),
+    (baseline, other): (&PolicyFrom, Option<ToolFormat>),
+) -> Option<String> {
+    let (own, other) = own.zip(other).filter(|(own, other)| own != other)?;
+    Some(format!(
+        "{policy} plays in the tool_format {}, the baseline {baseline} in {}: part of the difference may be that of the formats; \
+         to play both alike, set sampling.tool_format",
+        own.as_str(),
+        other.as_str()
+    ))
 }
 
 /// A baseline that is ready.
@@ -147,4 +167,19 @@ async fn fetch(job: JobId, context: &Context) -> Result<PolicyOutcomes, WorkErro
     let path = context.path("fetched.jsonl");
     context.client.download_artifact(job, EPISODES, &mut File::create(&path).await?).await?;
     Ok(PolicyOutcomes { outcomes: read_outcomes(&path).await?, ..PolicyOutcomes::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_that_are_shown_tools_differently_are_told_of() {
+        let (policy, baseline) = (PolicyFrom::Oracle, PolicyFrom::Null);
+        let warning = |own, other| unlike((&policy, own), (&baseline, other));
+        let told = warning(Some(ToolFormat::Text), Some(ToolFormat::Auto)).unwrap();
+        assert!(told.contains("tool_format text") && told.contains("in auto") && told.contains("sampling."), "{told}");
+        assert_eq!(warning(Some(ToolFormat::Text), Some(ToolFormat::Text)), None);
+        assert_eq!(warning(Some(ToolFormat::Text), None), None);
+    }
 }

@@ -120,7 +120,7 @@ impl Endpoint {
     }
 
     fn body(&self, asked: &PolicyInput<'_>) -> Value {
-        let Sampling { temperature, top_p, max_tokens } = self.sampling;
+        let Sampling { temperature, top_p, max_tokens, tool_format: _ } = self.sampling;
         let mut body = json!({
             "model": self.model, "messages": asked.conversation.messages(), "temperature": temperature, "top_p": top_p,
             "max_tokens": max_tokens, "seed": asked.seed,

@@ -6,6 +6,7 @@ use palestra_client::{Client, PolicyQuery};
 use palestra_protocol::id::{JobId, PolicyId};
 use palestra_protocol::job::JobState;
 use palestra_protocol::spec::play::{PolicyFrom, Sampling};
+use palestra_protocol::spec::train::ToolFormat;
 use uuid::Uuid;
 
 use super::PlayError;
@@ -28,6 +29,9 @@ pub struct PolicyContext {
     /// Their credential.
     pub key: Option<String>,
 }
+
+/// Policies of a job among which the one that it left is looked for.
+const POLICIES_MAX: u32 = 1_000;
 
 /// A policy that can play.
 #[derive(Clone)]
@@ -70,6 +74,12 @@ impl ReadyPolicy {
         matches!((self.served(), other.served()), (Some(one), Some(other)) if one.policy() == other.policy())
     }
 
+    /// The form of actions in its text; none where it is no policy of the server, or no language model.
+    #[must_use]
+    pub fn tool_format(&self) -> Option<ToolFormat> {
+        self.served().and_then(ServedPolicy::tool_format)
+    }
+
     /// Cause for which it cannot answer yet.
     #[must_use]
     pub fn waiting(&self) -> Option<String> {
@@ -96,15 +106,20 @@ impl ReadyPolicy {
 
 /// The policy that a job registered last.
 async fn last_policy(client: &Client, job: JobId) -> Result<PolicyId, PlayError> {
-    let state = client.job(job).await?.state;
-    if state != JobState::Succeeded {
+    let done = client.job(job).await?;
+    if done.state != JobState::Succeeded {
         return Err(PlayError::Policy(format!(
             "{job} is {}, so it has not left its policy: wait until it succeeded",
-            state.as_str()
+            done.state.as_str()
         )));
     }
-    let query = PolicyQuery { job: Some(job), limit: Some(1), cursor: None };
-    let newest = client.policies(&query).await?.data.pop();
+    let left = done.result.as_ref().and_then(|result| result.get("policy")?.as_str()?.parse().ok());
+    if let Some(policy) = left {
+        return Ok(policy);
+    }
+    let query = PolicyQuery { job: Some(job), limit: Some(POLICIES_MAX), cursor: None };
+    // Those of checkpoints are not what it left.
+    let newest = client.policies(&query).await?.data.into_iter().find(|policy| policy.step.is_none());
     newest
         .map(|policy| policy.id)
         .ok_or_else(|| PlayError::Policy(format!("{job} registered no policy: name a training that did")))

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use palestra_client::{Client, ClientError};
 use palestra_protocol::action::Action;
 use palestra_protocol::id::{JobId, PolicyId};
-use palestra_protocol::job::{CreateJob, Job, JobKind, JobState, Resources};
+use palestra_protocol::job::{CreateJob, Job, JobKind, JobState, Policy, Resources};
 use palestra_protocol::problem::Code;
 use palestra_protocol::spec::Serve;
 use palestra_protocol::spec::play::Sampling;
+use palestra_protocol::spec::train::ToolFormat;
 use palestra_protocol::worker::{ActAnswer, ActRequest};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
@@ -38,6 +40,8 @@ const TOKENS_MAX: u32 = 32_768;
 const TIME_BYTES: usize = 6;
 /// Bytes of what is recorded beside a step.
 const META_BYTES_MAX: usize = 64 << 10;
+/// The file of a policy with what it was trained with.
+const MANIFEST: &str = "palestra.json";
 /// The architecture of a policy over vectors.
 const OVER_VECTORS: &str = "mlp";
 
@@ -46,6 +50,8 @@ pub struct ServedPolicy {
     client: Client,
     policy: PolicyId,
     over_vectors: bool,
+    /// The form of actions in the text of a language model.
+    tool_format: Option<ToolFormat>,
     sampling: Sampling,
     /// The run that plays: it names the `serve` jobs, so that each is made once.
     owner: Uuid,
@@ -78,12 +84,19 @@ impl ServedPolicy {
             let detail = format!("`sampling.max_tokens` of a policy that is served must be at most {TOKENS_MAX}");
             return Err(PlayError::Policy(detail));
         }
-        let over_vectors = client.policy(policy).await?.architecture == OVER_VECTORS;
+        let described = client.policy(policy).await?;
+        let over_vectors = described.architecture == OVER_VECTORS;
+        let tool_format = match sampling.tool_format {
+            _ if over_vectors => None,
+            Some(asked) => Some(asked),
+            None => Some(kept_format(client, &described).await?),
+        };
         let serve_jobs = Mutex::new(ServeJobs::default());
         Ok(Self {
             client: client.clone(),
             policy,
             over_vectors,
+            tool_format,
             sampling: sampling.clone(),
             owner,
             serve_jobs,
@@ -119,6 +132,11 @@ impl ServedPolicy {
         self.policy
     }
 
+    /// The form of actions in the text of a language model.
+    pub(super) const fn tool_format(&self) -> Option<ToolFormat> {
+        self.tool_format
+    }
+
     /// Cause for which it cannot answer yet.
     pub(super) fn waiting(&self) -> Option<String> {
         self.waiting.lock().clone()
@@ -142,6 +160,7 @@ impl ServedPolicy {
             max_tokens: Some(self.sampling.max_tokens),
             temperature: Some(temperature),
             seed: Some(asked.seed),
+            tool_format: self.sampling.tool_format,
         };
         if self.over_vectors {
             let numbers = numbers(asked.data).ok_or_else(|| {
@@ -206,7 +225,8 @@ impl ServedPolicy {
             return Err(PlayError::Unavailable(detail));
         }
         let id = derived_id(self.owner, self.policy, serve_jobs.jobs);
-        let spec = Serve { policy: self.policy, batch_max: SERVED_AT_ONCE_MAX, idle_ms: Some(IDLE_MS) };
+        let spec =
+            Serve { policy: self.policy, batch_max: SERVED_AT_ONCE_MAX, idle_ms: Some(IDLE_MS), tool_format: None };
         let request = CreateJob {
             id: Some(id),
             kind: JobKind::Serve,
@@ -239,6 +259,22 @@ fn derived_id(owner: Uuid, policy: PolicyId, number: u32) -> JobId {
 
 fn is_busy(error: &ClientError) -> bool {
     matches!(error.code(), Some(Code::PolicyBusy | Code::TooManyRequests))
+}
+
+/// The form of actions that a policy keeps; the usual one where it keeps none.
+async fn kept_format(client: &Client, policy: &Policy) -> Result<ToolFormat, PlayError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Manifest {
+        tool_format: ToolFormat,
+    }
+    if !policy.files.iter().any(|file| file.name == MANIFEST) {
+        return Ok(ToolFormat::default());
+    }
+    let mut bytes = Vec::new();
+    client.download_policy_file(policy.id, MANIFEST, &mut bytes).await?;
+    // Whoever serves the policy refuses one that cannot be read.
+    Ok(serde_json::from_slice::<Manifest>(&bytes).unwrap_or_default().tool_format)
 }
 
 /// A fault of the policy itself ends everything; a failed answer may go well in the next episode.

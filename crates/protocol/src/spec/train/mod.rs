@@ -16,7 +16,9 @@ pub use algorithm::{Algorithm, AlgorithmName, Auxiliary, Clip, Kl, KlEstimator, 
 pub use data::{Data, Validation};
 pub use optimizer::{Optimizer, OptimizerName, Schedule};
 pub use policy::{Lora, LoraTarget, ModelSize, TrainedPolicy};
-pub use rollout::{CONCURRENT_SESSIONS_MAX, Reward, RewardFrom, Rollout, ToolFormat, Truncated};
+pub use rollout::{CONCURRENT_SESSIONS_MAX, Reward, RewardFrom, Rollout, Truncated};
+
+pub use super::tool_format::ToolFormat;
 
 use super::play::{EnvironmentMix, PolicyFrom, Sampling, check_environments};
 use super::{Faults, JobSpec, References};
@@ -136,12 +138,15 @@ impl JobSpec for Train {
         self.reward.check(faults);
         self.optimizer.check(faults);
         self.check_data(faults);
+        self.check_use(faults);
         if let Some(evaluate) = &self.evaluate {
             faults.unless(evaluate.every >= 1, "evaluate.every", "1 or more");
             faults.unless((1..=100_000).contains(&evaluate.episodes), "evaluate.episodes", "1 to 100000");
             let trained = self.environments.iter().any(|mix| name != AlgorithmName::Sft && mix.split == evaluate.split);
             faults.unless(!trained, "evaluate.split", "this split is trained on: choose a held-out one");
             evaluate.sampling.check("evaluate.sampling", faults);
+            let unset = evaluate.sampling.tool_format.is_none();
+            faults.unless(unset, "evaluate.sampling.tool_format", "set rollout.tool_format, which counts here too");
         }
         faults.unless(self.checkpoint.every >= 1, "checkpoint.every", "1 or more");
         faults.unless((1..=100).contains(&self.checkpoint.keep), "checkpoint.keep", "1 to 100");
@@ -161,6 +166,44 @@ impl JobSpec for Train {
 }
 
 impl Train {
+    /// Faults of fields that the job would not use, or that contradict each other.
+    fn check_use(&self, faults: &mut Faults) {
+        let supervised = self.algorithm.name == AlgorithmName::Sft;
+        let (rollout, optimizer) = (&self.rollout, &self.optimizer);
+        // Numbers out of their bounds are told of there.
+        let per_step = optimizer.examples_per_step;
+        let examples = per_step == Optimizer::default().examples_per_step || !(1..=65_536).contains(&per_step);
+        faults.unless(
+            supervised || examples,
+            "optimizer.examples_per_step",
+            "only sft learns from examples: set algorithm.tasks_per_step and algorithm.group_size",
+        );
+        let warm = optimizer.warmup_steps <= self.steps;
+        let detail = format!("more than the {} steps of the job: the rate would never be reached", self.steps);
+        faults.unless(warm, "optimizer.warmup_steps", detail);
+        if supervised {
+            faults.unless(
+                self.reward == Reward::default(),
+                "reward",
+                "sft learns from examples, not from rewards: leave it out",
+            );
+        }
+        let defaults = Rollout::default();
+        if supervised && self.evaluate.is_none() {
+            let at_once = rollout.concurrent_sessions;
+            let sessions = at_once == defaults.concurrent_sessions || !(1..=CONCURRENT_SESSIONS_MAX).contains(&at_once);
+            let detail = "this job plays no episodes: leave it out, or name environments and evaluate";
+            faults.unless(sessions, "rollout.concurrent_sessions", detail);
+        }
+        // The default is a bound of answers also where the whole episode is shorter.
+        let fits = rollout.max_tokens <= rollout.max_context_tokens || rollout.max_tokens == defaults.max_tokens;
+        let detail = format!(
+            "an answer of {} tokens does not fit rollout.max_context_tokens, which is {}: lower the one or raise the other",
+            rollout.max_tokens, rollout.max_context_tokens
+        );
+        faults.unless(fits, "rollout.max_tokens", detail);
+    }
+
     fn check_data(&self, faults: &mut Faults) {
         if let Some(data) = &self.data {
             data.check("data", faults);

@@ -1,10 +1,10 @@
 //! The playing of episodes and their reward.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::finite;
 use crate::spec::Faults;
+use crate::spec::tool_format::ToolFormat;
 
 /// Most sessions that one job plays at once.
 pub const CONCURRENT_SESSIONS_MAX: u32 = 4_096;
@@ -49,31 +49,6 @@ impl Default for Rollout {
             tool_format: None,
             staleness_updates_max: 0,
             masked_share_max: 0.5,
-        }
-    }
-}
-
-/// The form of actions in the text of a model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ToolFormat {
-    /// Tool calls where the environment has tools, else text. A chat template that has no place for tools shows them in the system message.
-    #[default]
-    Auto,
-    /// `<tool_call>{"name":..,"arguments":{..}}</tool_call>`.
-    Json,
-    /// The text itself is the action, and tools are not shown.
-    Text,
-}
-
-impl ToolFormat {
-    /// The tools that a model is shown, of those that an environment offers.
-    #[must_use]
-    pub const fn shown(self, offered: &[Value]) -> &[Value] {
-        match self {
-            Self::Auto | Self::Json => offered,
-            Self::Text => &[],
         }
     }
 }

@@ -120,3 +120,35 @@ fn settings_of_another_algorithm_are_refused() {
         assert_eq!(faults(&played(&json!({"algorithm": algorithm}))), [format!("spec.algorithm.{field}")]);
     }
 }
+
+#[test]
+fn fields_that_a_training_would_not_use_are_named() {
+    let measured = json!({
+        "environments": [{"name": "puzzle/countdown"}], "rollout": {"concurrent_sessions": 8},
+        "evaluate": {"every": 1, "split": "validation", "episodes": 4},
+    });
+    for (spec, field) in [
+        (played(&json!({"optimizer": {"examples_per_step": 8}})), Some("spec.optimizer.examples_per_step")),
+        (supervised(&json!({"optimizer": {"examples_per_step": 8}})), None),
+        (supervised(&json!({"reward": {"from": "return"}})), Some("spec.reward")),
+        (played(&json!({"reward": {"from": "return"}})), None),
+        (supervised(&json!({"rollout": {"concurrent_sessions": 8}})), Some("spec.rollout.concurrent_sessions")),
+        (supervised(&measured), None),
+    ] {
+        assert_eq!(faults(&spec), field.into_iter().collect::<Vec<_>>(), "{spec}");
+    }
+}
+
+#[test]
+fn numbers_that_contradict_each_other_are_named() {
+    for (spec, field) in [
+        (played(&json!({"steps": 4, "optimizer": {"warmup_steps": 5}})), Some("spec.optimizer.warmup_steps")),
+        (played(&json!({"steps": 4, "optimizer": {"warmup_steps": 4}})), None),
+        (played(&json!({"rollout": {"max_tokens": 65, "max_context_tokens": 64}})), Some("spec.rollout.max_tokens")),
+        (played(&json!({"rollout": {"max_tokens": 64, "max_context_tokens": 64}})), None),
+        // Only one of the two was chosen.
+        (played(&json!({"rollout": {"max_context_tokens": 64}})), None),
+    ] {
+        assert_eq!(faults(&spec), field.into_iter().collect::<Vec<_>>(), "{spec}");
+    }
+}
