@@ -138,6 +138,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ("data.log.", "crates/protocol/src/job_event.rs", "LogLine"),
             ("data.artifact.", "crates/protocol/src/job.rs", "Artifact"),
             ("data.checkpoint.", "crates/protocol/src/job_event.rs", "KeptCheckpoint"),
+            ("data.checkpoint.policy.", "crates/protocol/src/job.rs", "CheckpointPolicy"),
             ("data.policy.", "crates/protocol/src/job_event.rs", "KeptPolicy"),
         ],
     },
