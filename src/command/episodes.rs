@@ -8,7 +8,7 @@ use palestra_protocol::episode::{Episode, EpisodeState};
 use palestra_protocol::id::{EpisodeId, RunId, SessionId};
 use palestra_protocol::verdict::{Check, Status, Verdict};
 
-use super::choice::{choice, share};
+use super::choice::{choice, share, whole};
 use super::failure::Failure;
 use super::jobs::write_json;
 use super::listed::write_page;
@@ -71,7 +71,7 @@ pub struct EpisodesFilter {
     #[arg(long, value_name = "SCORE", value_parser = share)]
     score_max: Option<f64>,
     /// Most rows, up to 1,000.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
+    #[arg(long, default_value_t = 50, value_parser = whole(1..=ROWS_MAX))]
     limit: u32,
 }
 

@@ -10,6 +10,7 @@ use palestra_protocol::id::FileId;
 use palestra_protocol::time::Timestamp;
 
 use super::choice::choice;
+use super::choice::whole;
 use super::download::{keep, place};
 use super::failure::Failure;
 use super::jobs::write_json;
@@ -49,7 +50,7 @@ pub enum FilesAction {
         #[arg(long, value_parser = choice(FilePurpose::ALL.map(|purpose| (purpose.as_str(), purpose))))]
         purpose: Option<FilePurpose>,
         /// Most rows.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
+        #[arg(long, default_value_t = 50, value_parser = whole(1..=ROWS_MAX))]
         limit: u32,
     },
     /// Shows a file.

@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path) -> Result<Files, Failure> {
     }
     if files.is_empty() {
         return Err(Failure::Other(format!(
-            "{} holds no .{EXTENSION} file: name the folder of a definition",
+            "{} holds no .{EXTENSION} file: name the folder of an app, or publish a folder of tasks with --name terminal/NAME, code/NAME, repository/NAME or sql/NAME",
             path.display()
         )));
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::choice::choice;
+use super::choice::{choice, whole};
 use super::download::{keep, place};
 use super::evaluation;
 use super::failure::Failure;
@@ -69,7 +69,7 @@ pub enum JobsAction {
         #[arg(long)]
         dead_letter: bool,
         /// Most rows.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
+        #[arg(long, default_value_t = 50, value_parser = whole(1..=ROWS_MAX))]
         limit: u32,
     },
     /// Shows a job: where it stands, why, and what it left.

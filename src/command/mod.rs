@@ -24,6 +24,7 @@ mod progress;
 pub mod publish;
 pub mod replay;
 pub mod run;
+mod run_report;
 pub mod runs;
 pub mod serve;
 pub mod sessions;

@@ -8,6 +8,7 @@ use palestra_client::PolicyQuery;
 use palestra_protocol::id::{JobId, PolicyId};
 use palestra_protocol::job::{Policy, RegisterCheckpoint};
 
+use super::choice::whole;
 use super::download::{keep, place};
 use super::failure::Failure;
 use super::jobs::write_json;
@@ -36,7 +37,7 @@ pub enum PoliciesAction {
     /// Lists policies, newest first.
     List {
         /// Most rows.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
+        #[arg(long, default_value_t = 50, value_parser = whole(1..=ROWS_MAX))]
         limit: u32,
     },
     /// Shows a policy: what it was made from, and its files.

@@ -46,6 +46,9 @@ pub struct PublishArguments {
     /// Most that doing nothing may score in task folders that declare no floor, from 0 to 1: verdicts then carry the score rescaled.
     #[arg(long)]
     pub floor: Option<f64>,
+    /// Reads, checks and proves everything, and publishes nothing.
+    #[arg(long)]
+    pub check: bool,
     /// Ends with one line of JSON instead of text.
     #[arg(long)]
     pub json: bool,
@@ -66,13 +69,13 @@ pub async fn publish(
     let target = arguments.target.open(Keep::DefaultFolder).await?;
     let answer = match upload {
         Upload::Dataset(submission, lines) => target.client.publish(&submission, lines).await,
-        Upload::App(files) => target.client.publish_app(&files).await,
+        Upload::App(files) => target.client.publish_app(&files, arguments.check).await,
         Upload::Work(submission, media_type, body) => target.client.publish_work(&submission, media_type, body).await,
     };
     target.close().await;
     match answer {
         Ok(published) if arguments.json => Ok(writeln!(output, "{}", summary_json(&published))?),
-        Ok(published) => Ok(write!(output, "{}", summary(&published))?),
+        Ok(published) => Ok(write!(output, "{}", summary(&published, arguments))?),
         Err(ClientError::Problem(problem)) if !problem.errors.is_empty() => {
             write_faults(&arguments.file, &problem, errors)?;
             let count = match problem.errors.len() {
@@ -99,16 +102,17 @@ impl Upload {
     async fn read(arguments: &PublishArguments) -> Result<Self, Failure> {
         let PublishArguments { file, name, verifier, system, description, .. } = arguments;
         let of_work = |name: &str| work::family(name).is_some() || sql::is_sql(name);
+        let submission = Submission {
+            name: name.clone(),
+            verifier: verifier.clone(),
+            system: system.clone(),
+            description: description.clone(),
+            keep_going: arguments.keep_going,
+            trust_unproven: arguments.trust_unproven,
+            floor: arguments.floor,
+            dry_run: arguments.check,
+        };
         if name.as_deref().is_some_and(of_work) {
-            let submission = Submission {
-                name: name.clone(),
-                verifier: verifier.clone(),
-                system: system.clone(),
-                description: description.clone(),
-                keep_going: arguments.keep_going,
-                trust_unproven: arguments.trust_unproven,
-                floor: arguments.floor,
-            };
             if file.is_dir() {
                 return Ok(Self::Work(submission, "application/x-tar", packed(file)?));
             }
@@ -117,17 +121,14 @@ impl Upload {
             return Ok(Self::Work(submission, media_type, read(file).await?));
         }
         if !folder::is_definition(file) {
-            let submission = Submission {
-                name: name.clone(),
-                verifier: verifier.clone(),
-                system: system.clone(),
-                description: description.clone(),
-                ..Submission::default()
-            };
             return Ok(Self::Dataset(submission, read(file).await?));
         }
         if [name, verifier, system, description].into_iter().any(Option::is_some) {
-            let words = "an app names and describes itself: leave out --name, --verifier, --system and --description";
+            let words = "an app names and describes itself: leave out --name, --verifier, --system and --description, or name a folder of tasks as terminal/NAME, code/NAME, repository/NAME or sql/NAME";
+            return Err(Failure::Other(words.to_owned()));
+        }
+        if arguments.keep_going || arguments.trust_unproven || arguments.floor.is_some() {
+            let words = "an app is published as a whole: leave out --keep-going, --trust-unproven and --floor, or name a folder of tasks with --name terminal/NAME, code/NAME, repository/NAME or sql/NAME";
             return Err(Failure::Other(words.to_owned()));
         }
         Ok(Self::App(folder::read(file)?))
@@ -181,21 +182,28 @@ fn write_faults(file: &Path, problem: &Problem, errors: &mut impl Write) -> std:
     Ok(())
 }
 
-fn summary(published: &Published) -> String {
+fn summary(published: &Published, arguments: &PublishArguments) -> String {
     let environment = &published.environment;
     let splits: Vec<String> = environment.splits.iter().map(|(split, tasks)| format!("{split} {tasks}")).collect();
-    let verb = if published.created { "published" } else { "unchanged:" };
+    let verb = match (arguments.check, published.created) {
+        (true, true) => "checked, and nothing published:",
+        (true, false) => "checked, and published already:",
+        (false, true) => "published",
+        (false, false) => "unchanged:",
+    };
     let name = &environment.name;
     let mut notes: String =
         published.notes.iter().take(NOTES_SHOWN_MAX).map(|note| format!("note: {note}\n")).collect();
     if let more @ 1.. = published.notes.len().saturating_sub(NOTES_SHOWN_MAX) {
         notes.push_str(&format!("note: and {more} more: --json shows all of them\n"));
     }
-    format!(
-        "{verb} {name}@{} ({})\n{notes}play it: palestra run {name} --policy builtin:null --episodes 10\n",
-        environment.version,
-        splits.join(", ")
-    )
+    let play = if arguments.check {
+        String::new()
+    } else {
+        let data = arguments.target.data_flag();
+        format!("play it: palestra run {name}{data} --policy builtin:null --episodes 10\n")
+    };
+    format!("{verb} {name}@{} ({})\n{notes}{play}", environment.version, splits.join(", "))
 }
 
 fn summary_json(published: &Published) -> serde_json::Value {

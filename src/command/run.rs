@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use futures::StreamExt;
@@ -10,17 +11,18 @@ use palestra_client::stream::Options;
 use palestra_client::{Client, ClientError};
 use palestra_protocol::environment::Environment;
 use palestra_protocol::id::RunId;
+use palestra_protocol::run::RunPlan;
 use palestra_protocol::session::TaskChoice;
 use palestra_protocol::spec::play::{PolicyFrom, Sampling};
 
-use super::choice::share;
+use super::choice::{share, whole};
 use super::failure::Failure;
 use super::progress::Progress;
 use super::signal::asked_to_stop;
 use super::tally::{Line, Tally};
 use super::target::{Keep, TargetArguments};
 use palestra_worker::play::PlayError;
-use palestra_worker::play::endpoint::Hosts;
+use palestra_worker::play::endpoint::{ANSWER_S_DEFAULT, ANSWER_S_MAX, Hosts};
 use palestra_worker::play::episode::{Assignment, Episodes};
 use palestra_worker::play::ownership::{self, LEASE_MS};
 use palestra_worker::play::player::Player;
@@ -34,9 +36,11 @@ const CONCURRENCY_MAX: u64 = 1_024;
 /// Most turns of one episode that can be asked for.
 const STEPS_MAX: u64 = 10_000_000;
 /// Most tokens of one answer.
-const TOKENS_MAX: i64 = 131_072;
+const TOKENS_MAX: u32 = 131_072;
 /// Most turns of one episode where none are asked for: some environments end by nothing but their limit, and that is far away.
 const STEPS_DEFAULT_MAX: u64 = 1_000;
+/// Largest seed: every JSON implementation carries it exactly.
+const SEED_MAX: u64 = (1 << 53) - 1;
 /// Arguments of `palestra run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
@@ -50,28 +54,31 @@ pub struct RunArguments {
     #[arg(long, default_value_t = 0.0, value_parser = temperature)]
     pub temperature: f64,
     /// Most tokens of one answer of such a policy.
-    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=TOKENS_MAX))]
+    #[arg(long, default_value_t = 512, value_parser = whole(1..=TOKENS_MAX))]
     pub max_tokens: u32,
     /// Credential for a policy at `url:..`.
     #[arg(long, env = "PALESTRA_POLICY_KEY", hide_env_values = true)]
     pub policy_key: Option<String>,
+    /// Seconds that such a policy may take for one answer.
+    #[arg(long, env = "PALESTRA_ANSWER_TIMEOUT", value_name = "SECONDS", default_value_t = ANSWER_S_DEFAULT, value_parser = whole(1..=ANSWER_S_MAX))]
+    pub answer_timeout: u64,
     /// Number of episodes.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=EPISODES_MAX))]
+    #[arg(long, default_value_t = 100, value_parser = whole(1..=EPISODES_MAX))]
     pub episodes: u64,
     /// Episodes at once.
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX))]
+    #[arg(long, default_value_t = 16, value_parser = whole(1..=CONCURRENCY_MAX))]
     pub concurrency: u64,
-    /// The split of the tasks [default: test, or train where there is no test].
+    /// The split of the tasks [default: test, or train where there is no test; jobs play train where their spec names none].
     #[arg(long)]
     pub split: Option<String>,
     /// Difficulties from 0 to 1, taken in turn; for environments whose tasks have one [default: as the tasks come].
     #[arg(long, value_delimiter = ',', value_parser = share)]
     pub difficulty: Vec<f64>,
     /// Chooses tasks and randomness: the same seed plays the same episodes.
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..1 << 53))]
+    #[arg(long, default_value_t = 0, value_parser = whole(0..=SEED_MAX))]
     pub seed: u64,
     /// Most turns of one episode; then it is judged as it stands [default: the environment's own limit, but at most 1000].
-    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..=STEPS_MAX))]
+    #[arg(long, value_name = "STEPS", value_parser = whole(1..=STEPS_MAX))]
     pub max_steps: Option<u64>,
     /// Ends with one line of JSON instead of a table, and shows no progress.
     #[arg(long)]
@@ -120,6 +127,7 @@ pub(super) async fn measure(
         temperature: 0.0,
         max_tokens: Sampling::default().max_tokens,
         policy_key: None,
+        answer_timeout: ANSWER_S_DEFAULT,
         episodes,
         concurrency: 16,
         split: None,
@@ -136,12 +144,16 @@ pub(super) async fn measure(
 /// Plays under a run that is renewed meanwhile, and ends it however the playing ends.
 async fn play_owned(arguments: &RunArguments, client: &Client) -> Result<(RunId, String, Tally, f64), Failure> {
     let environment = client.environment(&arguments.environment).await?;
+    let split = choose_split(arguments.split.as_deref(), &environment)?;
     let run = ownership::begin(client, None, LEASE_MS).await?;
+    let (policy, seed) = (arguments.policy.to_string(), Some(arguments.seed));
+    let plan = RunPlan { policy, split: Some(split.clone()), seed, episodes: arguments.episodes };
+    client.plan_run(run, &plan).await?;
     let progress = Arc::new(Progress::begin(arguments.episodes, arguments.json));
     let ready = ReadyPolicy::new(&arguments.policy, &policy_context(arguments, client, run)).await;
     let played = match &ready {
         Ok(policy) => tokio::select! {
-            played = play_all(arguments, client, &environment, policy, run, &progress) => played,
+            played = play_all(arguments, client, (&environment, &split), policy, run, &progress) => played,
             lost = ownership::keep(client, run, LEASE_MS) => Err(lost.into()),
             () = progress.keep_writing(|| policy.waiting()) => Err(Failure::Other("the progress ended before the run".to_owned())),
             asked = asked_to_stop() => Err(interrupted(asked)),
@@ -175,6 +187,7 @@ fn policy_context(arguments: &RunArguments, client: &Client, run: RunId) -> Poli
         // Whoever types an address may go there.
         hosts: Hosts::Any,
         key: arguments.policy_key.clone(),
+        answer_timeout: Duration::from_secs(arguments.answer_timeout),
     }
 }
 
@@ -190,14 +203,13 @@ fn interrupted(asked: std::io::Result<&'static str>) -> Failure {
 async fn play_all(
     arguments: &RunArguments,
     client: &Client,
-    environment: &Environment,
+    (environment, split): (&Environment, &str),
     policy: &ReadyPolicy,
     run: RunId,
     progress: &Arc<Progress>,
 ) -> Result<(String, Tally), Failure> {
     let player = Player::new(policy, client, environment, arguments.seed).map_err(failure)?;
     let name = format!("{}@{}", environment.name, environment.version);
-    let split = choose_split(arguments.split.as_deref(), environment)?;
     let turns = Arc::clone(progress);
     let episodes = Episodes {
         stream: client.stream(Options::default()).await?,
@@ -211,8 +223,8 @@ async fn play_all(
     };
     let wanted = Wanted {
         environment: &name,
-        split: &split,
-        length: environment.splits.get(&split).copied().unwrap_or(1),
+        split,
+        length: environment.splits.get(split).copied().unwrap_or(1),
         seed: arguments.seed,
         count: arguments.episodes,
     };

@@ -1,4 +1,4 @@
-//! `palestra runs list|end`: owners of sessions, and what their episodes came to.
+//! `palestra runs list|show|compare|end`: owners of sessions, and what their episodes came to.
 
 use std::io::Write;
 
@@ -7,11 +7,13 @@ use palestra_client::RunQuery;
 use palestra_protocol::id::RunId;
 use palestra_protocol::run::{RunState, RunSummary};
 
-use super::choice::choice;
+use super::choice::{choice, whole};
 use super::failure::Failure;
+use super::jobs::write_json;
 use super::listed::write_page;
+use super::run_report::{RunComparison, RunReport};
 use super::target::{Keep, Target, TargetArguments};
-use crate::table::Table;
+use crate::table::{Table, facts};
 use crate::terminal::visible;
 
 /// Most rows of a list.
@@ -38,8 +40,20 @@ pub enum RunsAction {
         #[arg(long, value_parser = choice(RunState::ALL.map(|state| (state.as_str(), state))))]
         state: Option<RunState>,
         /// Most rows, up to 1,000.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
+        #[arg(long, default_value_t = 50, value_parser = whole(1..=ROWS_MAX))]
         limit: u32,
+    },
+    /// Shows a run: its plan, and what its episodes came to.
+    Show {
+        /// The run, as run_...
+        id: RunId,
+    },
+    /// Compares a run with another one, task by task: the mean difference of episodes of the same task and seed.
+    Compare {
+        /// The run, as run_...
+        id: RunId,
+        /// The run that it is compared with.
+        baseline: RunId,
     },
     /// Ends a run, and closes its sessions as invalid.
     End {
@@ -65,6 +79,21 @@ async fn act(target: &Target, arguments: &RunsArguments, output: &mut impl Write
             let query = RunQuery { state: *state, limit: Some(*limit), cursor: None };
             write_page(&target.client.runs(&query).await?, table, arguments.json, output)
         }
+        RunsAction::Show { id } => {
+            let report = RunReport::read(&target.client, *id).await?;
+            if arguments.json {
+                return write_json(output, &report);
+            }
+            Ok(output.write_all(facts(report.facts()).as_bytes())?)
+        }
+        RunsAction::Compare { id, baseline } => {
+            let run = RunReport::read(&target.client, *id).await?;
+            let compared = RunComparison::of(run, RunReport::read(&target.client, *baseline).await?)?;
+            if arguments.json {
+                return write_json(output, &compared);
+            }
+            Ok(output.write_all(facts(compared.facts()).as_bytes())?)
+        }
         RunsAction::End { id } => {
             target.client.delete_run(*id).await?;
             Ok(writeln!(output, "{id} has ended")?)
@@ -73,7 +102,7 @@ async fn act(target: &Target, arguments: &RunsArguments, output: &mut impl Write
 }
 
 /// The state in words: a run that was deleted keeps its episodes and scores.
-const fn shown(state: RunState) -> &'static str {
+pub(super) const fn shown(state: RunState) -> &'static str {
     match state {
         RunState::Deleted => "ended",
         other => other.as_str(),
@@ -89,15 +118,28 @@ fn played(run: &RunSummary) -> String {
     }
 }
 
+/// Episodes that there are, of those that were planned.
+fn episodes(run: &RunSummary) -> String {
+    match run.plan.as_ref().map(|plan| plan.episodes) {
+        Some(planned) if planned != run.episodes => format!("{} of {planned}", run.episodes),
+        _ => run.episodes.to_string(),
+    }
+}
+
 fn table(runs: &[RunSummary]) -> Table {
-    let mut table = Table::new(["run", "mean", "scored", "episodes", "environment", "state", "created"]);
+    let headings = ["run", "mean", "scored", "episodes", "environment", "policy", "split", "seed", "state", "created"];
+    let mut table = Table::new(headings);
+    let dash = || "-".to_owned();
     for run in runs {
         table.add_row([
             run.id.to_string(),
             run.mean_score.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}")),
             run.scored.to_string(),
-            run.episodes.to_string(),
+            episodes(run),
             played(run),
+            run.plan.as_ref().map_or_else(dash, |plan| visible(&plan.policy)),
+            run.plan.as_ref().and_then(|plan| plan.split.as_deref()).map_or_else(dash, visible),
+            run.plan.as_ref().and_then(|plan| plan.seed).map_or_else(dash, |seed| seed.to_string()),
             shown(run.state).to_owned(),
             run.created_at.to_string(),
         ]);

@@ -14,6 +14,7 @@ use palestra_protocol::key::{CreateKey, Scope};
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::choice::whole;
 use super::local_workers::{self, LocalWorkers, WorkerProgram, sibling_program};
 use super::signal::asked_to_stop;
 use crate::app::App;
@@ -21,6 +22,7 @@ use crate::config::{Config, ConfigArguments, LogFormat};
 use crate::terminal::print_line;
 use crate::{http, telemetry};
 use palestra_auth::DEFAULT_TENANT;
+use palestra_worker::play::endpoint::{ANSWER_S_DEFAULT, ANSWER_S_MAX};
 
 /// The environment of the first session that a new user opens.
 const FIRST_ENVIRONMENT: &str = "puzzle/countdown";
@@ -52,6 +54,9 @@ pub struct ServeArguments {
     /// Credential for those hosts.
     #[arg(long, env = "PALESTRA_POLICY_KEY", hide_env_values = true)]
     policy_key: Option<String>,
+    /// Seconds that such a policy may take for one answer.
+    #[arg(long, env = "PALESTRA_ANSWER_TIMEOUT", value_name = "SECONDS", default_value_t = ANSWER_S_DEFAULT, value_parser = whole(1..=ANSWER_S_MAX))]
+    answer_timeout: u64,
 }
 
 /// Workers that a server starts by itself.
@@ -150,6 +155,7 @@ fn worker_programs(arguments: &ServeArguments, config: &Config) -> anyhow::Resul
         light.arguments.extend(["--allow-policy-host".into(), host.into()]);
     }
     light.variables.extend(arguments.policy_key.as_ref().map(|key| ("PALESTRA_POLICY_KEY", key.into())));
+    light.arguments.extend(["--answer-timeout".into(), arguments.answer_timeout.to_string().into()]);
     let mut programs = vec![light];
     if let Some(named) = arguments.trainer.as_ref().filter(|named| !named.is_file()) {
         return Err(anyhow!("there is no trainer at {}: name the program with --trainer", named.display()));

@@ -7,7 +7,7 @@ use palestra_client::SessionQuery;
 use palestra_protocol::id::{RunId, SessionId};
 use palestra_protocol::session::{Session, SessionState};
 
-use super::choice::choice;
+use super::choice::{choice, whole};
 use super::failure::Failure;
 use super::jobs::write_json;
 use super::listed::write_page;
@@ -48,7 +48,7 @@ pub enum SessionsAction {
         #[arg(long, value_parser = choice([("open", SessionState::Open), ("closed", SessionState::Closed)]))]
         state: Option<SessionState>,
         /// Most rows, up to 1,000.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
+        #[arg(long, default_value_t = 50, value_parser = whole(1..=ROWS_MAX))]
         limit: u32,
     },
     /// Shows a session.

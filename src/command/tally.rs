@@ -23,14 +23,16 @@ pub(super) struct Tally {
     /// True if any task rescales its score.
     rescales: bool,
     /// Episodes without a score, by reason: no samples, and never zeros.
-    unscored: BTreeMap<String, Unscored>,
+    unscored: BTreeMap<String, Counted>,
+    /// Scored episodes that no trainer may learn from.
+    untrainable: Option<Counted>,
     /// Answers that ended because their tokens were used up.
     cut_answers: u64,
 }
 
-/// Episodes that have no score for the same reason.
+/// Episodes that are alike, with the cause that was met first.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-struct Unscored {
+struct Counted {
     count: u64,
     /// The cause that was met first, in words.
     first: String,
@@ -45,8 +47,12 @@ impl Tally {
     /// Counts one episode.
     pub(super) fn add(&mut self, outcome: &Result<Verdict, PlayError>) {
         match outcome {
-            Ok(Verdict { status: Status::Scored, score: Some(score), rescaled, strict, .. }) => {
+            Ok(verdict @ Verdict { status: Status::Scored, score: Some(score), rescaled, strict, .. }) => {
                 self.scored += 1;
+                if !verdict.trainable {
+                    let new = || Counted { count: 0, first: untrainable(verdict) };
+                    self.untrainable.get_or_insert_with(new).count += 1;
+                }
                 self.score_sum += score;
                 self.rescaled_sum += rescaled.map_or(*score, |rescaled| rescaled.score);
                 self.rescales |= rescaled.is_some();
@@ -58,7 +64,7 @@ impl Tally {
     }
 
     fn add_unscored(&mut self, reason: &str, cause: impl FnOnce() -> String) {
-        let unscored = self.unscored.entry(reason.to_owned()).or_insert_with(|| Unscored { count: 0, first: cause() });
+        let unscored = self.unscored.entry(reason.to_owned()).or_insert_with(|| Counted { count: 0, first: cause() });
         unscored.count += 1;
     }
 
@@ -81,6 +87,7 @@ impl Tally {
             strict: self.share(self.strict as f64),
             interval: wilson::interval_95(self.strict, self.scored),
             not_scored: self.unscored.clone(),
+            not_trainable: self.untrainable.clone(),
             cut_answers: self.cut_answers,
             seconds: (seconds * 1e3).round() / 1e3,
         }
@@ -105,7 +112,10 @@ pub(super) struct Line {
     /// 95% Wilson interval of `strict`.
     interval: Option<[f64; 2]>,
     /// By reason.
-    not_scored: BTreeMap<String, Unscored>,
+    not_scored: BTreeMap<String, Counted>,
+    /// Scored episodes that no trainer may learn from; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_trainable: Option<Counted>,
     /// Answers that ended because their tokens were used up.
     cut_answers: u64,
     seconds: f64,
@@ -121,6 +131,9 @@ impl Line {
         lines.push(("episodes", format!("{}, of which {} were scored", self.episodes, self.scored)));
         for (reason, unscored) in &self.not_scored {
             lines.push(("not scored", format!("{} {reason}, first: {}", unscored.count, visible(&unscored.first))));
+        }
+        if let Some(Counted { count, first }) = &self.not_trainable {
+            lines.push(("untrainable", format!("{count} of the scored, first: {}", visible(first))));
         }
         if self.cut_answers > 0 {
             lines.push(("cut off", format!("{} answers ended at --max-tokens", self.cut_answers)));
@@ -144,6 +157,12 @@ impl Line {
         let first = visible(&unscored.first);
         Some(if first.starts_with(reason) { first } else { format!("{reason}: {first}") })
     }
+}
+
+/// Reason why nobody may learn from an episode: what its judge added last.
+fn untrainable(verdict: &Verdict) -> String {
+    let told = verdict.checks.iter().find_map(|check| check.evidence.lines().last().filter(|line| !line.is_empty()));
+    told.unwrap_or("its judge cannot vouch for the score").to_owned()
 }
 
 #[cfg(test)]
@@ -185,6 +204,24 @@ mod tests {
         tally.add(&Err(ClientError::from(Problem::new(Code::Invalid, "something later")).into()));
         let cause = tally.line(RUN.parse().unwrap(), "a/b@1", &PolicyFrom::Null, 6, 1.0).first_cause().unwrap();
         assert!(cause.starts_with("invalid (422): ") && cause.ends_with("tasks have no\\u001b difficulty"), "{cause}");
+    }
+
+    #[test]
+    fn scores_that_nobody_may_learn_from_are_counted_with_their_reason() {
+        let mut untrusted = verdict("scored", Some(1.0));
+        untrusted.trainable = false;
+        untrusted.checks =
+            serde_json::from_value(json!([{"name": "reward", "weight": 1.0, "score": 1.0, "passed": true,
+            "evidence": "the tests gave 1; they printed: ok\nwhat judges may have been changed: the reward"}]))
+            .unwrap();
+        let mut tally = Tally::default();
+        tally.add(&Ok(verdict("scored", Some(1.0))));
+        tally.add(&Ok(untrusted));
+        let text = tally.line(RUN.parse().unwrap(), "terminal/x@1", &PolicyFrom::Oracle, 2, 1.0).describe(false);
+        assert!(
+            text.contains("untrainable  1 of the scored, first: what judges may have been changed: the reward"),
+            "{text}"
+        );
     }
 
     #[test]

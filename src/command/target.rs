@@ -1,5 +1,6 @@
 //! The target of a client command: a server by its address, or one inside this process.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Command, FromArgMatches};
@@ -11,6 +12,7 @@ use super::failure::Failure;
 use super::serve::serve;
 use crate::app::App;
 use crate::config::{Config, ConfigArguments, Secret};
+use crate::terminal::errors;
 
 /// Bytes of the credential that an in-process server is given.
 const KEY_BYTES: usize = 16;
@@ -65,6 +67,21 @@ impl TargetArguments {
         self.url.is_some() || self.data.is_some()
     }
 
+    /// The flag with which another command finds what this one leaves, with a blank before it; empty where a server or a variable says
+    /// it.
+    #[must_use]
+    pub fn data_flag(&self) -> String {
+        if self.url.is_some() || std::env::var_os("PALESTRA_DATA").is_some() {
+            return String::new();
+        }
+        format!(" --data {}", self.folder().display())
+    }
+
+    /// The data folder of the engine inside this command.
+    fn folder(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| Config::default().data)
+    }
+
     /// Connects to the named server, or starts one inside this process.
     ///
     /// # Errors
@@ -72,7 +89,18 @@ impl TargetArguments {
     pub async fn open(&self, keep: Keep) -> Result<Target, Failure> {
         match &self.url {
             Some(url) => Ok(Target { client: Client::new(url, self.key.as_deref())?, url: url.clone(), inside: None }),
-            None => start(self.data.clone(), self.images.clone(), keep).await,
+            None => {
+                if self.data.is_none() && keep == Keep::DefaultFolder {
+                    let folder = self.folder();
+                    // Nothing is left to tell when standard error is closed.
+                    let _ = writeln!(
+                        errors(),
+                        "no server is named, so this works on the data folder {} (--url names a server, --data another folder)",
+                        folder.display()
+                    );
+                }
+                start(self.data.clone(), self.images.clone(), keep).await
+            }
         }
     }
 }

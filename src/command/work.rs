@@ -2,16 +2,19 @@
 
 use std::io::Read;
 use std::thread;
+use std::time::Duration;
 
 use clap::Args;
 use palestra_client::Client;
 use palestra_protocol::job::JobKind;
 use tokio_util::sync::CancellationToken;
 
+use super::choice::whole;
 use super::failure::Failure;
 use super::signal::asked_to_stop;
 use crate::config::{Config, LogFormat};
 use crate::telemetry;
+use palestra_worker::play::endpoint::{ANSWER_S_DEFAULT, ANSWER_S_MAX};
 use palestra_worker::{self as worker, JOBS_AT_ONCE_DEFAULT, Options, light_kinds};
 
 /// Most jobs at once.
@@ -35,7 +38,7 @@ pub struct WorkArguments {
     #[arg(long, value_delimiter = ',', value_parser = parse_light_kind)]
     pub kinds: Vec<JobKind>,
     /// Jobs at once.
-    #[arg(long, default_value_t = JOBS_AT_ONCE_DEFAULT as u64, value_parser = clap::value_parser!(u64).range(1..=JOBS_AT_ONCE_MAX))]
+    #[arg(long, default_value_t = JOBS_AT_ONCE_DEFAULT as u64, value_parser = whole(1..=JOBS_AT_ONCE_MAX))]
     pub jobs: u64,
     /// Memory that jobs may ask for, in bytes [default: what is free].
     #[arg(long)]
@@ -46,6 +49,9 @@ pub struct WorkArguments {
     /// Credential for those hosts.
     #[arg(long, env = "PALESTRA_POLICY_KEY", hide_env_values = true)]
     pub policy_key: Option<String>,
+    /// Seconds that such a policy may take for one answer.
+    #[arg(long, env = "PALESTRA_ANSWER_TIMEOUT", value_name = "SECONDS", default_value_t = ANSWER_S_DEFAULT, value_parser = whole(1..=ANSWER_S_MAX))]
+    pub answer_timeout: u64,
     /// Ends when standard input does: for whoever started it.
     #[arg(long)]
     pub until_stdin_closes: bool,
@@ -74,6 +80,7 @@ pub async fn work(arguments: &WorkArguments) -> Result<(), Failure> {
         kinds: if arguments.kinds.is_empty() { light_kinds() } else { arguments.kinds.clone() },
         policy_hosts: arguments.policy_hosts.clone(),
         policy_key: arguments.policy_key.clone(),
+        answer_timeout: Duration::from_secs(arguments.answer_timeout),
         jobs_at_once: usize::try_from(arguments.jobs).unwrap_or(JOBS_AT_ONCE_DEFAULT),
         memory_bytes: arguments.memory_bytes.unwrap_or_else(free_memory_bytes),
     };

@@ -45,7 +45,7 @@ pub(super) async fn read(request: Request) -> Result<Bytes, Failure> {
         if !waits_to_be_asked {
             linger(&mut body).await;
         }
-        return Err(too_large());
+        return Err(too_large(bounds.bytes_max));
     }
     let mut whole = pin!(collect(&mut body, bounds.bytes_max));
     // Most bodies are there already, and need no clock.
@@ -69,7 +69,7 @@ async fn collect(body: &mut BodyDataStream, bytes_max: usize) -> Result<Bytes, F
         let piece = piece.map_err(|_| Failure::new(Code::Malformed, "the body broke off: send the request again"))?;
         if only.len().max(whole.len()) + piece.len() > bytes_max {
             linger(body).await;
-            return Err(too_large());
+            return Err(too_large(bytes_max));
         }
         if only.is_empty() {
             only = piece;
@@ -99,8 +99,11 @@ pub(super) async fn linger(body: &mut BodyDataStream) {
     }
 }
 
-fn too_large() -> Failure {
-    Failure::new(Code::TooLarge, "the body is larger than this server reads: send less")
+fn too_large(bytes_max: usize) -> Failure {
+    Failure::new(
+        Code::TooLarge,
+        format!("the body has more than the {bytes_max} bytes that this call reads: send less"),
+    )
 }
 
 #[cfg(test)]
@@ -122,7 +125,9 @@ mod tests {
             assert_eq!(read(request(pieces, 3)).await.unwrap(), whole);
         }
         for pieces in [vec!["abcd"], vec!["ab", "cd"], vec!["a", "b", "cd"]] {
-            assert_eq!(read(request(pieces, 3)).await.unwrap_err().code(), Code::TooLarge);
+            let refused = read(request(pieces, 3)).await.unwrap_err();
+            assert_eq!(refused.code(), Code::TooLarge);
+            assert!(refused.0.detail.contains("more than the 3 bytes"), "{}", refused.0.detail);
         }
     }
 

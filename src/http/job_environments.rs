@@ -5,14 +5,16 @@ use palestra_catalog::CatalogError;
 use palestra_protocol::environment::Environment;
 use palestra_protocol::job::CreateJob;
 use palestra_protocol::problem::Fault;
-use palestra_protocol::spec::Spec;
 use palestra_protocol::spec::play::{EnvironmentMix, PolicyFrom};
 use palestra_protocol::spec::train::Train;
+use palestra_protocol::spec::{Rescore, Spec};
 
 use super::problem::Failure;
 use crate::app::App;
 use palestra_jobs::JobsError;
+use palestra_session::SessionError;
 use palestra_store::Tenant;
+use palestra_store::row::{EpisodeFilter, PageRequest};
 
 /// An environment as a job names it.
 struct Named<'a> {
@@ -47,14 +49,61 @@ pub(super) async fn check(app: &App, tenant: &Tenant, request: &CreateJob) -> Re
                         .push(fault(field, format!("tasks of {} have no difficulty: leave it out", environment.name)));
                 }
             }
-            Err(CatalogError::UnknownEnvironment(_)) => {
+            Err(error @ CatalogError::UnknownEnvironment(_)) => {
                 let known = app.catalog().list(tenant).await?;
-                faults.push(unknown(&named, known.iter().map(|environment| environment.name.as_str())));
+                let plain = named.name.split('@').next().unwrap_or_default();
+                // A version that is missing: the catalog names those that are there.
+                faults.push(if known.iter().any(|environment| environment.name == plain) {
+                    fault(&named.field, error.to_string())
+                } else {
+                    unknown(&named, known.iter().map(|environment| environment.name.as_str()))
+                });
             }
             Err(error) => return Err(error.into()),
         }
     }
+    if let Spec::Rescore(rescore) = &spec {
+        faults.extend(unknown_to_rescore(app, tenant, rescore).await?);
+    }
     if faults.is_empty() { Ok(()) } else { Err(JobsError::Invalid(faults).into()) }
+}
+
+/// What a rescoring names and nobody has. Stored episodes outlive their environment, so one with episodes is known as well.
+async fn unknown_to_rescore(app: &App, tenant: &Tenant, rescore: &Rescore) -> Result<Vec<Fault>, Failure> {
+    let mut faults = Vec::new();
+    if let Some(run) = rescore.run {
+        match app.sessions().run_info(tenant, run).await {
+            Ok(_) => {}
+            Err(SessionError::NotFound(_)) => {
+                faults.push(fault("spec.run", format!("there is no run {run}: choose one that `GET /v1/runs` lists")));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let Some(name) = &rescore.environment else { return Ok(faults) };
+    match app.catalog().get(tenant, name).await {
+        Ok(environment) => {
+            let version =
+                rescore.verifier.as_deref().and_then(|verifier| verifier.trim_start_matches('@').parse::<u32>().ok());
+            if let Some(version) = version
+                && let Err(error) = app.catalog().get(tenant, &format!("{}@{version}", environment.name)).await
+            {
+                match error {
+                    CatalogError::UnknownEnvironment(_) => faults.push(fault("spec.verifier", error.to_string())),
+                    other => return Err(other.into()),
+                }
+            }
+        }
+        Err(error @ CatalogError::UnknownEnvironment(_)) => {
+            let filter = EpisodeFilter { environment: Some(name.clone()), ..EpisodeFilter::default() };
+            let page = PageRequest { before: None, limit: 1 };
+            if app.sessions().episodes(tenant, &filter, &page).await?.is_empty() {
+                faults.push(fault("spec.environment", error.to_string()));
+            }
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(faults)
 }
 
 fn named(spec: &Spec) -> Vec<Named<'_>> {
@@ -69,7 +118,6 @@ fn named(spec: &Spec) -> Vec<Named<'_>> {
             difficulty: None,
             of_vectors: false,
         }],
-        // Stored episodes outlive their environments.
         Spec::Rescore(_) | Spec::Serve(_) => Vec::new(),
     }
 }
@@ -100,13 +148,11 @@ fn fault(field: &str, detail: String) -> Fault {
 }
 
 fn unknown<'k>(named: &Named<'_>, known: impl Iterator<Item = &'k str>) -> Fault {
-    let (plain, version) =
-        named.name.split_once('@').map_or((named.name, None), |(name, version)| (name, Some(version)));
+    let plain = named.name.split('@').next().unwrap_or_default();
     let known: Vec<&str> = known.collect();
-    let hint = match (version, nearest(plain, known.iter().copied())) {
-        (Some(version), Some(near)) if near == plain => format!("it has no version {version}: leave the version out"),
-        (_, Some(near)) => format!("did you mean {near:?}?"),
-        (_, None) => "choose one that `GET /v1/environments` lists".to_owned(),
+    let hint = match nearest(plain, known.iter().copied()) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "choose one that `GET /v1/environments` lists".to_owned(),
     };
     fault(&named.field, format!("there is no environment {:?}, choose another: {hint}", named.name))
 }
@@ -153,7 +199,7 @@ mod tests {
             unknown(&named, ["control/cartpole", "puzzle/countdown"].into_iter()).detail
         };
         assert!(told("puzzle/cuontdown").ends_with("did you mean \"puzzle/countdown\"?"));
-        assert!(told("puzzle/countdown@99").ends_with("it has no version 99: leave the version out"));
+        assert!(told("puzzle/cuontdown@99").ends_with("did you mean \"puzzle/countdown\"?"));
         assert!(told("app/elsewhere").ends_with("lists"));
     }
 }

@@ -159,6 +159,7 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(runs::create_run, runs::list_runs))
             .routes(routes!(runs::get_run, runs::delete_run))
             .routes(routes!(runs::renew_run))
+            .routes(routes!(runs::plan_run))
             .routes(routes!(jobs::get_job, jobs::delete_job))
             .routes(routes!(jobs::cancel_job))
             .routes(routes!(jobs::retry_job))

@@ -67,9 +67,25 @@ pub(super) struct Heading {
     trust_unproven: Option<bool>,
     /// Terminals: most that doing nothing scores in tasks that declare nothing else, in [0, 1).
     floor: Option<f64>,
+    /// Everything is read, checked and proven as for a publication, and nothing is stored. The answer tells the version that it would
+    /// be, and `created` whether that would be a new one.
+    dry_run: Option<bool>,
 }
 
 impl Heading {
+    /// Refuses settings that say nothing about what is published.
+    fn check_none_of(&self, what: &str, fields: &[&str]) -> Result<(), Failure> {
+        let given = [
+            ("keep_going", self.keep_going.is_some_and(|flag| flag)),
+            ("trust_unproven", self.trust_unproven.is_some_and(|flag| flag)),
+            ("floor", self.floor.is_some()),
+        ];
+        match given.iter().find(|(name, is_given)| *is_given && fields.contains(name)) {
+            Some((name, _)) => Err(Failure::invalid(name, format!("does not apply to {what}: leave it out"))),
+            None => Ok(()),
+        }
+    }
+
     fn into_submission(self) -> DatasetSubmission {
         let tags = self.tags.unwrap_or_default();
         DatasetSubmission {
@@ -143,6 +159,7 @@ async fn sql_of(heading: Heading, upload: Document) -> Result<Submission, Failur
         let detail = "databases say by themselves how they are judged: leave out `verifier` and `system`";
         return Err(Failure::new(Code::Malformed, detail));
     }
+    heading.check_none_of("databases", &["trust_unproven", "floor"])?;
     let Document::Archive(archive) = upload else {
         let detail = "databases come as a folder: send `application/x-tar` or `application/gzip`";
         return Err(Failure::new(Code::UnsupportedMediaType, detail));
@@ -216,21 +233,29 @@ pub(super) struct PublishJson {
 pub(super) async fn publish_environment(
     State(app): State<App>,
     Publisher(principal): Publisher,
-    Query(heading): Query<Heading>,
+    Query(mut heading): Query<Heading>,
     Upload(upload): Upload,
 ) -> Result<Response, Failure> {
+    let dry_run = heading.dry_run.take().unwrap_or(false);
     let submission = match upload {
         upload if heading.name.as_deref().is_some_and(|name| work::family(name).is_some()) => {
             work_of(heading, upload).await?
         }
         upload if heading.name.as_deref().is_some_and(sql::is_sql) => sql_of(heading, upload).await?,
-        Document::Lines(lines) => rows(heading.into_submission(), lines)?,
+        Document::Lines(lines) => {
+            heading.check_none_of("a data set", &["keep_going", "trust_unproven", "floor"])?;
+            rows(heading.into_submission(), lines)?
+        }
         Document::Json(submission, lines) => rows(submission, lines)?,
         Document::App(files) => app_of(&heading, files)?,
         Document::Yaml(text) => app_of(&heading, Files::from([(ONLY_FILE.to_owned(), text)]))?,
         Document::Archive(archive) => app_of(&heading, unpacked(move || archive::files(&archive)).await?)?,
     };
-    let published = app.catalog().publish(&principal.tenant, submission, app.clock().now()).await?;
+    let catalog = app.catalog();
+    if dry_run {
+        return Ok(Body(catalog.rehearse(&principal.tenant, submission, app.clock().now()).await?).into_response());
+    }
+    let published = catalog.publish(&principal.tenant, submission, app.clock().now()).await?;
     let status = if published.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Body(published)).into_response())
 }

@@ -6,7 +6,7 @@ use axum::http::header::LOCATION;
 use axum::response::IntoResponse;
 use palestra_protocol::id::RunId;
 use palestra_protocol::list::Page;
-use palestra_protocol::run::{CreateRun, Run, RunState, RunSummary};
+use palestra_protocol::run::{CreateRun, Run, RunPlan, RunState, RunSummary};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -77,6 +77,19 @@ pub(super) async fn renew_run(
     Id(run): Id<RunId>,
 ) -> Result<Body<Run>, Failure> {
     Ok(Body(app.sessions().heartbeat(&principal.tenant, run).await?))
+}
+
+/// Record what a run is meant to play: its policy, split, seed and number of episodes. It replaces an earlier plan.
+#[utoipa::path(put, path = "/v1/runs/{id}/plan", tag = "runs", params(("id" = RunId, Path)),
+    request_body(content = RunPlan, example = json!({"policy": "builtin:random", "split": "test", "seed": 0, "episodes": 100})),
+    responses((status = 200, description = "The run.", body = Run)))]
+pub(super) async fn plan_run(
+    State(app): State<App>,
+    Runner(principal): Runner,
+    Id(run): Id<RunId>,
+    Json(plan): Json<RunPlan>,
+) -> Result<Body<Run>, Failure> {
+    Ok(Body(app.sessions().plan_run(&principal.tenant, run, &plan).await?))
 }
 
 /// End a run and close its sessions.

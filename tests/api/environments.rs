@@ -62,6 +62,33 @@ async fn a_data_set_is_published_and_playable_at_once() {
 }
 
 #[tokio::test]
+async fn a_dry_run_checks_and_publishes_nothing() {
+    let server = TestServer::start().await;
+    let publish = async |query: &str, body: &str| {
+        let request = server.request(Method::POST, &format!("/v1/environments?name=dataset/dry&verifier=exact{query}"));
+        read(request.header("content-type", "application/jsonl").body(body.to_owned())).await
+    };
+    let (row, other) = ("{\"prompt\":\"2+2?\",\"answer\":\"4\"}\n", "{\"prompt\":\"3+3?\",\"answer\":\"6\"}\n");
+    let checked = publish("&dry_run=true", row).await;
+    assert_eq!(checked.status, 200, "{}", checked.body);
+    assert_eq!(checked.body["created"], true, "{}", checked.body);
+    assert_eq!(checked.body["environment"]["version"], 1);
+    assert_eq!(server.get("/v1/environments/dataset/dry").await.code(), "unknown_environment");
+    assert_eq!(publish("&dry_run=true", "{}").await.status, 422);
+    assert_eq!(publish("", row).await.status, 201);
+    assert_eq!(publish("&dry_run=true", row).await.body["created"], false);
+    assert_eq!(publish("&dry_run=true", other).await.body["environment"]["version"], 2);
+    let missing = server.get("/v1/environments/dataset/dry@2").await;
+    assert_eq!(missing.code(), "unknown_environment");
+    assert!(missing.body["detail"].as_str().unwrap().contains("it has version 1 alone"), "{}", missing.body);
+    for flag in ["keep_going=true", "trust_unproven=true", "floor=0.1"] {
+        let refused = publish(&format!("&{flag}"), row).await;
+        assert_eq!(refused.code(), "invalid", "{flag}: {}", refused.body);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn verdicts_of_tasks_that_declare_a_floor_carry_the_rescaled_score() {
     let server = TestServer::start().await;
     let publish = |row: serde_json::Value| {

@@ -150,10 +150,25 @@ async fn an_evaluation_tells_a_policy_from_its_baseline_task_by_task() {
     // The same policy beside the evaluation that it was measured in does not differ from itself.
     let mut again = spec;
     again["baseline"] = json!({"evaluation": job});
-    let (_, result) = succeeded(&server, "evaluate", again).await;
+    let (_, result) = succeeded(&server, "evaluate", again.clone()).await;
     let beside = &result["baseline"]["comparison"];
     assert_eq!(beside["pairs"], 16);
     assert!(close(&beside["difference"]["mean"], 0.0) && beside["pass_to_fail"]["count"] == 0, "{beside}");
+    let planned = &server.get("/v1/runs").await.ok()["data"][0]["plan"];
+    assert_eq!(planned, &json!({"policy": "builtin:oracle", "split": "test", "seed": 5, "episodes": 16}));
+
+    // What shares no environment, or no seed, with its baseline cannot be compared.
+    for (field, value, code, words) in [
+        ("environments", json!([{"name": "puzzle/zebra", "split": "test"}]), "bad_spec", "nothing to compare"),
+        ("seed", json!(6), "bad_data", "no scored episode of builtin:oracle has a partner"),
+    ] {
+        let mut other = again.clone();
+        other[field] = value;
+        let id = submit(&server, "evaluate", other).await;
+        let job = over(&server, &id).await;
+        assert_eq!((&job["state"], &job["error"]["code"]), (&json!("failed"), &json!(code)), "{job}");
+        assert!(job["error"]["detail"].as_str().unwrap().contains(words), "{job}");
+    }
     assert_eq!(open_sessions(&server).await, 0);
     light.stop().await;
     server.stop().await;
@@ -226,6 +241,18 @@ async fn collected_episodes_are_conversations_and_stay_in_the_store_to_be_judged
     let episode = exported[0]["metadata"]["episode"].clone();
     let (_, result) = succeeded(&server, "rescore", json!({"episodes": [episode], "verifier": "1"})).await;
     assert_eq!(result["judged"], 1, "{result}");
+    assert!(result["note"].as_str().unwrap().contains("as it was recorded"), "{result}");
+    let stranger = palestra_protocol::id::RunId::new();
+    for (spec, field) in [
+        (json!({"environment": "puzzle/zebar"}), "spec.environment"),
+        (json!({"environment": "bench/counter", "verifier": "7"}), "spec.verifier"),
+        (json!({"environment": "bench/counter", "verifier": "newest"}), "spec.verifier"),
+        (json!({"run": stranger}), "spec.run"),
+    ] {
+        let refused = server.post("/v1/jobs", &json!({"kind": "rescore", "spec": spec})).await;
+        assert_eq!(refused.status, 422, "{}", refused.body);
+        assert_eq!(refused.body["errors"][0]["field"], field, "{}", refused.body);
+    }
     let id = submit(&server, "rescore", json!({"environment": "puzzle/zebra"})).await;
     let job = over(&server, &id).await;
     assert_eq!((&job["state"], &job["error"]["code"]), (&json!("failed"), &json!("bad_data")), "{job}");

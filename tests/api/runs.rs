@@ -1,8 +1,9 @@
 //! `/v1/runs`.
 
+use reqwest::Method;
 use serde_json::json;
 
-use crate::support::server::TestServer;
+use crate::support::server::{TestServer, read};
 
 #[tokio::test]
 async fn a_run_that_ends_closes_its_sessions() {
@@ -37,5 +38,32 @@ async fn runs_are_listed_with_what_their_episodes_came_to() {
     let ended = server.get("/v1/runs?state=deleted&limit=1").await.ok();
     assert_eq!((&ended["data"][0]["id"], &ended["next_cursor"]), (&run["id"], &json!(null)));
     assert_eq!(server.get("/v1/runs?state=tired").await.code(), "malformed");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_keeps_its_plan() {
+    let server = TestServer::start().await;
+    let run = server.post("/v1/runs", &json!({"lease_ms": 60_000})).await.ok();
+    assert_eq!(run["plan"], json!(null));
+    let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
+    let put =
+        async |plan: &serde_json::Value| read(server.request(Method::PUT, &format!("{path}/plan")).json(plan)).await;
+    let plan = json!({"policy": "builtin:null", "split": "test", "seed": 3, "episodes": 10});
+    assert_eq!(put(&plan).await.ok()["plan"], plan);
+    assert_eq!(server.get(&path).await.ok()["plan"], plan);
+    assert_eq!(server.get("/v1/runs").await.ok()["data"][0]["plan"], plan);
+    let mixed = json!({"policy": "builtin:null", "split": null, "seed": null, "episodes": 0});
+    assert_eq!(put(&json!({"policy": "builtin:null", "episodes": 0})).await.ok()["plan"], mixed);
+    for (wrong, code) in [
+        (json!({"policy": "", "episodes": 1}), "invalid"),
+        (json!({"policy": "x".repeat(501), "episodes": 1}), "invalid"),
+        (json!({"policy": "x", "episodes": 1_u64 << 53}), "invalid"),
+        (json!({"policy": "x", "episodes": 1, "polcy": "y"}), "invalid"),
+    ] {
+        assert_eq!(put(&wrong).await.code(), code, "{wrong}");
+    }
+    server.delete(&path).await.ok();
+    assert_eq!(put(&plan).await.code(), "run_over");
     server.stop().await;
 }

@@ -142,13 +142,15 @@ impl Catalog {
         };
         if let Some(builtin) = self.0.builtin.get(plain) {
             let former = self.0.former.get(plain).into_iter().flatten();
+            let mut versions = Vec::new();
             for builtin in std::iter::once(builtin).chain(former) {
                 let entry = builtin.entry().await?;
+                versions.insert(0, entry.spec().version);
                 if version.is_none_or(|version| version == entry.spec().version) {
                     return Ok(Arc::clone(entry));
                 }
             }
-            return Err(unknown());
+            return Err(unknown_version(name, &versions));
         }
         if let Some(version) = version
             && let Some(entry) = self.0.published.get(&(tenant.to_owned(), plain.to_owned(), version))
@@ -159,7 +161,12 @@ impl Catalog {
         if plain.contains('\0') {
             return Err(unknown());
         }
-        let row = self.0.store.definition(tenant, plain, version).await?.ok_or_else(unknown)?;
+        let Some(row) = self.0.store.definition(tenant, plain, version).await? else {
+            return match self.0.store.definition(tenant, plain, None).await?.filter(|_| version.is_some()) {
+                Some(newest) => Err(unknown_version(name, &(1..=newest.version).collect::<Vec<_>>())),
+                None => Err(unknown()),
+            };
+        };
         self.built(row).await
     }
 
@@ -168,10 +175,7 @@ impl Catalog {
         if let Some(entry) = self.0.published.get(&key) {
             return Ok(Arc::clone(&entry));
         }
-        let heavy = definition(&row).is_heavy();
-        let backends = self.0.backends.clone();
-        let build = move || Entry::build(definition(&row).kind(&backends).map_err(CatalogError::Broken)?);
-        let entry = if heavy { blocking(build).await? } else { build()? };
+        let entry = self.build(&row).await?;
         if self.0.published.len() >= PUBLISHED_KEPT_MAX {
             self.0.published.clear();
         }
@@ -181,6 +185,14 @@ impl Catalog {
         }
         self.0.published.insert(key, Arc::clone(&entry));
         Ok(entry)
+    }
+
+    /// Builds the environment of a definition, which need not be stored.
+    async fn build(&self, row: &DefinitionRow) -> Result<Arc<Entry>, CatalogError> {
+        let (row, backends) = (row.clone(), self.0.backends.clone());
+        let heavy = definition(&row).is_heavy();
+        let build = move || Entry::build(definition(&row).kind(&backends).map_err(CatalogError::Broken)?);
+        if heavy { blocking(build).await } else { build() }
     }
 
     /// Every environment that the tenant can name, by name, in its newest version.
@@ -230,6 +242,21 @@ impl Catalog {
         let row = row.filter(|row| definition(row).is_app());
         row.map(|row| app::files_of(&row.definition).map_err(CatalogError::Broken)).transpose()
     }
+}
+
+/// An environment that is there, but not in this version.
+fn unknown_version(name: &str, versions: &[u32]) -> CatalogError {
+    let shown: String = name.chars().take(NAME_SHOWN_MAX).collect();
+    let mut versions = versions.to_vec();
+    versions.sort_unstable();
+    let has = match versions.as_slice() {
+        [one] => format!("version {one} alone"),
+        [first, .., last] if versions.windows(2).all(|pair| pair[1] == pair[0] + 1) => {
+            format!("the versions {first} to {last}")
+        }
+        several => format!("the versions {}", several.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    CatalogError::UnknownEnvironment(format!("{shown:?} (it has {has})"))
 }
 
 /// A stored definition as plain data.

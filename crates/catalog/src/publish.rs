@@ -21,6 +21,13 @@ const ADMITTED_AT_ONCE_MAX: usize = 4;
 /// Refused rows that are reported.
 const FAULTS_MAX: usize = 100;
 
+/// A definition that passed every check, and is not stored.
+struct Admitted {
+    definition: DefinitionRow,
+    rows: Vec<(String, Vec<Value>)>,
+    notes: Vec<String>,
+}
+
 impl Catalog {
     /// Publishes a definition as the next version of its name; the same content again is the version that exists.
     ///
@@ -32,6 +39,32 @@ impl Catalog {
         submission: Submission,
         now: Timestamp,
     ) -> Result<Published, CatalogError> {
+        let Admitted { definition, rows, notes } = self.examine(tenant, submission, now).await?;
+        let (row, created) = self.0.store.publish(&definition, &rows).await?;
+        Ok(Published { environment: self.built(row).await?.spec().clone(), created, notes })
+    }
+
+    /// Does all that [`Catalog::publish`] does, but stores nothing.
+    ///
+    /// # Errors
+    /// All faults of the definition.
+    pub async fn rehearse(
+        &self,
+        tenant: &str,
+        submission: Submission,
+        now: Timestamp,
+    ) -> Result<Published, CatalogError> {
+        let Admitted { mut definition, notes, .. } = self.examine(tenant, submission, now).await?;
+        let newest = self.0.store.definition(tenant, &definition.name, None).await?;
+        let created = newest.as_ref().is_none_or(|newest| newest.digest != definition.digest);
+        let version = newest.map_or(0, |newest| newest.version);
+        definition.version = if created { version + 1 } else { version };
+        let environment = self.build(&definition).await?.spec().clone();
+        Ok(Published { environment, created, notes })
+    }
+
+    /// Reads, checks and proves what somebody wants to publish.
+    async fn examine(&self, tenant: &str, submission: Submission, now: Timestamp) -> Result<Admitted, CatalogError> {
         let permit = Arc::clone(&self.0.checking).acquire_owned().await;
         let backends = self.0.backends.clone();
         // Dropped with the request.
@@ -56,22 +89,27 @@ impl Catalog {
             splits: parsed.splits,
             created_at: now,
         };
-        let (row, created) = self.0.store.publish(&definition, &parsed.rows).await?;
-        Ok(Published { environment: self.built(row).await?.spec().clone(), created, notes: parsed.notes })
+        Ok(Admitted { definition, rows: parsed.rows, notes: parsed.notes })
     }
 
     /// Proves by execution that rows of work can be solved and verified.
-    async fn admit(&self, parsed: Parsed) -> Result<Parsed, CatalogError> {
+    async fn admit(&self, mut parsed: Parsed) -> Result<Parsed, CatalogError> {
         let Some(work) = work::family(&parsed.name) else { return Ok(parsed) };
         let _permit = self.0.checking.acquire().await;
         let rows = parsed.rows.iter().flat_map(|(split, rows)| rows.iter().enumerate().map(move |row| (split, row)));
         let rows: Vec<(&String, (usize, &Value))> = rows.collect();
-        let mut refused = BTreeMap::new();
+        let (mut refused, mut notes) = (BTreeMap::new(), Vec::new());
         let mut faults = Vec::new();
         for part in rows.chunks(ADMITTED_AT_ONCE_MAX) {
             let admitted = join_all(part.iter().map(|(_, (_, row))| work.admit(row, &self.0.backends.desk))).await;
             for ((split, (index, row)), why) in part.iter().zip(admitted) {
-                let Err(detail) = why else { continue };
+                let detail = match why {
+                    Ok(found) => {
+                        notes.extend(found);
+                        continue;
+                    }
+                    Err(detail) => detail,
+                };
                 let task = work::called(&*work, row);
                 let field = Some(format!("{split}-{index}"));
                 faults.push(Fault { field, detail: format!("{task}: {detail}"), ..Fault::default() });
@@ -81,13 +119,15 @@ impl Catalog {
                 break;
             }
         }
-        if faults.is_empty() {
-            return Ok(parsed);
+        let left = rows.len() - refused.len();
+        if !faults.is_empty() {
+            if !parsed.keep_going || left == 0 {
+                return Err(CatalogError::Faults(faults));
+            }
+            parsed = work::leave_out(parsed, &refused)
+                .map_err(|detail| CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]))?;
         }
-        if !parsed.keep_going || refused.len() == rows.len() {
-            return Err(CatalogError::Faults(faults));
-        }
-        work::leave_out(parsed, &refused)
-            .map_err(|detail| CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]))
+        work::add_notes(&mut parsed, notes);
+        Ok(parsed)
     }
 }

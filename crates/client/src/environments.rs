@@ -69,6 +69,9 @@ pub struct Submission {
     /// Work of sandboxes: most that doing nothing scores in tasks that declare nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<f64>,
+    /// Everything is read, checked and proven, and nothing is published.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
 }
 
 /// `family/name` or `family/name@version`, in the two parts of its address.
@@ -168,13 +171,15 @@ impl Client {
         read(content_type(request, media_type).send().await?).await
     }
 
-    /// Publishes an app from the text of its files, by name. The same content again is the version that exists.
+    /// Publishes an app from the text of its files, by name. The same content again is the version that exists. A `dry_run` publishes
+    /// nothing.
     ///
     /// # Errors
     /// When the server finds faults, or cannot be reached.
-    pub async fn publish_app(&self, files: &BTreeMap<String, String>) -> Result<Published, ClientError> {
+    pub async fn publish_app(&self, files: &BTreeMap<String, String>, dry_run: bool) -> Result<Published, ClientError> {
         let definition = serde_json::json!({"kind": "app", "files": files});
-        read(self.request(Method::POST, &["environments"]).json(&definition).send().await?).await
+        let query = Submission { dry_run, ..Submission::default() };
+        read(self.request(Method::POST, &["environments"]).query(&query).json(&definition).send().await?).await
     }
 }
 

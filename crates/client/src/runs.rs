@@ -2,7 +2,7 @@
 
 use palestra_protocol::id::RunId;
 use palestra_protocol::list::Page;
-use palestra_protocol::run::{CreateRun, Run, RunState, RunSummary};
+use palestra_protocol::run::{CreateRun, Run, RunPlan, RunState, RunSummary};
 use reqwest::Method;
 use serde::Serialize;
 
@@ -46,6 +46,14 @@ impl Client {
     /// When the server cannot be reached or refuses.
     pub async fn run(&self, run: RunId) -> Result<Run, ClientError> {
         self.get(&["runs", &run.to_string()], &()).await
+    }
+
+    /// Records the plan of a run.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn plan_run(&self, run: RunId, plan: &RunPlan) -> Result<Run, ClientError> {
+        self.put(&["runs", &run.to_string(), "plan"], plan).await
     }
 
     /// Renews a run's lease.

@@ -96,6 +96,14 @@ impl Client {
         read(self.request(Method::GET, segments).query(query).send().await?).await
     }
 
+    pub(crate) async fn put<T: DeserializeOwned>(
+        &self,
+        segments: &[&str],
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        read(self.request(Method::PUT, segments).json(body).send().await?).await
+    }
+
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         segments: &[&str],

@@ -18,6 +18,26 @@ pub struct CreateRun {
     pub lease_ms: u64,
 }
 
+/// Plan of a run, as whoever plays it says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RunPlan {
+    /// The policy that acts, such as `builtin:random`; 1 to 500 bytes.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 500))]
+    pub policy: String,
+    /// The split of its tasks; null where they are of several.
+    #[serde(default)]
+    pub split: Option<String>,
+    /// The seed that chose tasks and randomness.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 9_007_199_254_740_991_u64))]
+    pub seed: Option<u64>,
+    /// Number of episodes that it plays if nothing interrupts it.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 9_007_199_254_740_991_u64))]
+    pub episodes: u64,
+}
+
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -32,6 +52,9 @@ pub struct Run {
     pub lease_expires_at: Timestamp,
     /// When it was made.
     pub created_at: Timestamp,
+    /// Its plan; null where nobody told it.
+    #[serde(default)]
+    pub plan: Option<RunPlan>,
 }
 
 /// A run as a row of a list, with what its episodes came to.
@@ -56,6 +79,9 @@ pub struct RunSummary {
     /// Number of environments that its episodes have; the mean over several says little.
     #[serde(default)]
     pub environments: u64,
+    /// Its plan; null where nobody told it.
+    #[serde(default)]
+    pub plan: Option<RunPlan>,
 }
 
 /// The state of a run.

@@ -25,6 +25,9 @@ pub enum SandboxError {
     /// The sandbox could not be made.
     #[error("the sandbox did not start, try again or see `palestra doctor`: {0}")]
     Start(String),
+    /// The sandbox started, and the set-up of the task failed in it: the task is to blame, not the machine.
+    #[error("{0}")]
+    SetUp(String),
     /// The sandbox is gone, or its agent spoke nonsense. Infrastructure failed: never a score.
     #[error("the sandbox is lost, play the episode again: {0}")]
     Lost(String),

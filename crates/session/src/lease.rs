@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dashmap::DashMap;
 use palestra_protocol::id::RunId;
-use palestra_protocol::run::{CreateRun, Run, RunState, RunSummary};
+use palestra_protocol::run::{CreateRun, Run, RunPlan, RunState, RunSummary};
 use palestra_protocol::session::CloseReason;
 use palestra_protocol::time::Timestamp;
 
@@ -14,6 +14,10 @@ use palestra_store::Tenant;
 use palestra_store::row::{PageRequest, RunRow, RunTotals};
 use palestra_store::{Store, StoreError};
 
+/// Longest policy or split of a plan, in bytes.
+const PLAN_TEXT_BYTES_MAX: usize = 500;
+/// Largest number of a plan, which every JSON implementation carries exactly.
+const PLAN_NUMBER_MAX: u64 = (1 << 53) - 1;
 /// Shortest lease.
 pub(super) const LEASE_MS_MIN: u64 = 1_000;
 /// Longest lease.
@@ -111,6 +115,7 @@ impl Sessions {
             lease_ms: request.lease_ms,
             lease_expires_at: now.plus_ms(request.lease_ms),
             created_at: now,
+            plan: None,
         };
         let stored = self.0.store.create_run(&row).await?;
         if stored.tenant != row.tenant || stored.lease_ms != row.lease_ms {
@@ -124,6 +129,28 @@ impl Sessions {
             return self.heartbeat(tenant, stored.id).await;
         }
         Ok(view(&stored))
+    }
+
+    /// Records the plan of a run, in place of an earlier one, and renews its lease.
+    ///
+    /// # Errors
+    /// When the plan names no policy, there is no such run, or it has ended.
+    pub async fn plan_run(&self, tenant: &Tenant, id: RunId, plan: &RunPlan) -> Result<Run, SessionError> {
+        for (field, text) in [("policy", Some(&plan.policy)), ("split", plan.split.as_ref())] {
+            if text.is_some_and(|text| !(1..=PLAN_TEXT_BYTES_MAX).contains(&text.len())) {
+                return Err(fault(field, &format!("must be 1 to {PLAN_TEXT_BYTES_MAX} bytes")));
+            }
+        }
+        for (field, number) in [("seed", plan.seed), ("episodes", Some(plan.episodes))] {
+            if number.is_some_and(|number| number > PLAN_NUMBER_MAX) {
+                return Err(fault(field, &format!("must be 0 to {PLAN_NUMBER_MAX}")));
+            }
+        }
+        self.touch_run(tenant, id).await?;
+        if !self.0.store.plan_run(tenant, id, plan).await? {
+            return Err(SessionError::RunOver(id));
+        }
+        self.run_info(tenant, id).await
     }
 
     /// Renews a run's lease.
@@ -277,6 +304,7 @@ fn summary(row: &RunRow, totals: Option<&RunTotals>) -> RunSummary {
         mean_score: totals.and_then(|totals| totals.mean_score),
         environment: totals.map(|totals| totals.environment.clone()),
         environments: totals.map_or(0, |totals| totals.environments),
+        plan: row.plan.clone(),
     }
 }
 
@@ -287,5 +315,6 @@ fn view(row: &RunRow) -> Run {
         lease_ms: row.lease_ms,
         lease_expires_at: row.lease_expires_at,
         created_at: row.created_at,
+        plan: row.plan.clone(),
     }
 }

@@ -1,8 +1,10 @@
-//! JSON that the acting side wrote: read so that it has one meaning alone, and compared so that 1 and 1.0 are one number.
+//! JSON that others wrote: read so that it has one meaning alone, and compared so that 1 and 1.0 are one number.
 
+use std::collections::HashMap;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 /// Reads a document in which no object has two members of one name, at any depth, also where the names are written with different
@@ -12,6 +14,43 @@ use serde_json::{Map, Number, Value};
 /// In words that begin well after "it is not JSON: ".
 pub fn read(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(text).map(|Unambiguous(value)| value)
+}
+
+/// Reads a value of a type from such a document.
+///
+/// # Errors
+/// As [`read`], or because the document is not of the type. Either way with its line and column.
+pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    read(text)?;
+    serde_json::from_str(text)
+}
+
+/// The line and the column, both from 1, of the value at a JSON Pointer (RFC 6901) in a document; of the innermost value that is there
+/// where the pointer goes further.
+#[must_use]
+pub fn place(text: &str, pointer: &str) -> (usize, usize) {
+    let mut found = text.trim_start();
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        let Some(inner) = member(found, &token) else { break };
+        found = inner;
+    }
+    // Each is a part of the text before.
+    let before = &text[..found.as_ptr() as usize - text.as_ptr() as usize];
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
+}
+
+/// The text of an element or a member.
+fn member<'a>(text: &'a str, token: &str) -> Option<&'a str> {
+    let raw: &RawValue = if text.starts_with('[') {
+        let elements: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+        elements.get(token.parse::<usize>().ok()?).copied()?
+    } else {
+        let members: HashMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+        members.get(token).copied()?
+    };
+    Some(raw.get())
 }
 
 struct Unambiguous(Value);
@@ -115,6 +154,34 @@ mod tests {
         }
         assert!(read(&"[".repeat(1 << 20)).is_err(), "depth has a bound");
         assert_eq!(read("0").expect("a number"), json!(0));
+    }
+
+    #[test]
+    fn a_typed_document_is_refused_with_line_and_key_where_it_has_two_meanings() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Row {
+            #[serde(rename = "answer")]
+            _answer: Value,
+        }
+        assert!(from_str::<Row>(r#"{"answer": 1}"#).is_ok());
+        assert!(from_str::<Row>(r#"{"question": 1}"#).expect_err("no row").to_string().contains("missing field"));
+        let error = from_str::<Row>("{\"answer\":\n {\"a\": 1,\n \"a\": 2}}").expect_err("two").to_string();
+        assert_eq!(error, "an object has two members \"a\" at line 3 column 8");
+    }
+
+    #[test]
+    fn values_are_found_in_their_text() {
+        let text = "{\n  \"rooms\": {\"a/b\": {\"size\": 1}},\n  \"é\": [1,  {\"x\": null}]\n}\n";
+        for (pointer, line, column) in [
+            ("", 1, 1),
+            ("/rooms", 2, 12),
+            ("/rooms/a~1b/size", 2, 29),
+            ("/rooms/a~1b/none", 2, 20),
+            ("/é/1/x", 3, 19),
+            ("/é/7", 3, 8),
+        ] {
+            assert_eq!(place(text, pointer), (line, column), "{pointer}");
+        }
     }
 
     #[test]

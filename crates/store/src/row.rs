@@ -9,7 +9,7 @@ use palestra_protocol::episode::{EpisodeState, Origin};
 use palestra_protocol::id::{EpisodeId, GroupId, KeyId, RunId, SessionId, SnapshotId};
 use palestra_protocol::key::Scope;
 use palestra_protocol::observation::Observe;
-use palestra_protocol::run::RunState;
+use palestra_protocol::run::{RunPlan, RunState};
 use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMode};
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
@@ -225,6 +225,7 @@ pub struct RunRow {
     pub lease_ms: u64,
     pub lease_expires_at: Timestamp,
     pub created_at: Timestamp,
+    pub plan: Option<RunPlan>,
 }
 
 /// An API key. Its secret is kept as an HMAC alone.

@@ -1,10 +1,10 @@
 //! Runs as rows.
 
 use palestra_protocol::id::RunId;
-use palestra_protocol::run::RunState;
+use palestra_protocol::run::{RunPlan, RunState};
 use palestra_protocol::time::Timestamp;
 
-use super::cell::{Kind, id, number, text, time, word};
+use super::cell::{Kind, id, number, optional_number, optional_text, text, time, word};
 use super::engine::Reader;
 use super::field::Fields;
 use super::row::{PageRequest, RunRow};
@@ -20,10 +20,15 @@ const RUNS: Table = Table {
         ("lease_ms", Kind::Integer),
         ("lease_expires_at", Kind::Integer),
         ("created_at", Kind::Integer),
+        ("policy", Kind::Text),
+        ("split", Kind::Text),
+        ("seed", Kind::Integer),
+        ("episodes_planned", Kind::Integer),
     ],
 };
 
 fn encode(row: &RunRow) -> Result<BulkRow<'_>, StoreError> {
+    let plan = row.plan.as_ref();
     Ok(vec![
         text(&row.tenant),
         id(row.id),
@@ -31,6 +36,10 @@ fn encode(row: &RunRow) -> Result<BulkRow<'_>, StoreError> {
         number(row.lease_ms)?,
         time(row.lease_expires_at),
         time(row.created_at),
+        optional_text(plan.map(|plan| plan.policy.as_str())),
+        optional_text(plan.and_then(|plan| plan.split.as_deref())),
+        optional_number(plan.and_then(|plan| plan.seed))?,
+        optional_number(plan.map(|plan| plan.episodes))?,
     ])
 }
 
@@ -42,7 +51,14 @@ fn decode(row: &dyn Fields) -> Result<RunRow, StoreError> {
         lease_ms: row.number("lease_ms")?,
         lease_expires_at: row.time("lease_expires_at")?,
         created_at: row.time("created_at")?,
+        plan: plan(row)?,
     })
+}
+
+fn plan(row: &dyn Fields) -> Result<Option<RunPlan>, StoreError> {
+    let Some(policy) = row.text_or_none("policy")? else { return Ok(None) };
+    let (split, seed) = (row.text_or_none("split")?, row.number_or_none("seed")?);
+    Ok(Some(RunPlan { policy, split, seed, episodes: row.number_or_none("episodes_planned")?.unwrap_or_default() }))
 }
 
 impl dyn Reader {
@@ -80,6 +96,21 @@ impl Store {
         self.bulk(&RUNS.insert("ON CONFLICT DO NOTHING", "run"), &[encode(row)?], Durability::Disk).await?;
         let found = self.run(&row.tenant, row.id).await?;
         found.ok_or_else(|| StoreError::Broken("a run that was just stored is missing".to_owned()))
+    }
+
+    /// Records the plan of an active run; false when it is not active.
+    pub async fn plan_run(&self, tenant: &str, run: RunId, plan: &RunPlan) -> Result<bool, StoreError> {
+        let sql = "UPDATE runs SET policy = $1, split = $2, seed = $3, episodes_planned = $4 \
+            WHERE tenant = $5 AND id = $6 AND state = 'active'";
+        let cells = vec![
+            text(&plan.policy),
+            optional_text(plan.split.as_deref()),
+            optional_number(plan.seed)?,
+            number(plan.episodes)?,
+            text(tenant),
+            id(run),
+        ];
+        Ok(self.execute(Statement::new(sql, cells), Durability::Disk).await? > 0)
     }
 
     /// Extends the lease of an active run; false when it is not active.

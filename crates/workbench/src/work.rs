@@ -45,14 +45,17 @@ pub trait Work: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Marks a row as trainable though nothing proves that it can be solved.
-    fn trust(&self, _row: &mut Value) {}
+    /// Marks a row as trainable though nothing proves that it can be solved; false where every row of this family is proven.
+    fn trust(&self, _row: &mut Value) -> bool {
+        false
+    }
 
-    /// Proves by execution that a row can be played and judged, before it is published.
+    /// Proves by execution that a row can be played and judged, before it is published. Answers what the proof showed that its
+    /// author should know, as `task: words`.
     ///
     /// # Errors
     /// What is wrong with it, or why it could not be tried.
-    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String>;
+    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<Vec<String>, String>;
 
     /// Public description of a task.
     ///
@@ -371,7 +374,7 @@ impl std::convert::From<SandboxError> for JudgeError {
             SandboxError::Unavailable(_) | SandboxError::Exhausted { .. } | SandboxError::Unenforced { .. } => {
                 Self::Unavailable(error.to_string())
             }
-            SandboxError::Start(_) | SandboxError::Lost(_) | SandboxError::Refused { .. } => {
+            SandboxError::Start(_) | SandboxError::SetUp(_) | SandboxError::Lost(_) | SandboxError::Refused { .. } => {
                 Self::Infra(error.to_string())
             }
         }

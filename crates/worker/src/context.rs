@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use palestra_client::{Client, ClientError, HeldLease};
 use palestra_protocol::id::RunId;
 use palestra_protocol::job::{Artifact, JobEventKind, Progress};
+use palestra_protocol::run::RunPlan;
 use palestra_protocol::spec::play::{PolicyFrom, Sampling};
 use palestra_protocol::worker::{Lease, ReportedEvent};
 use parking_lot::Mutex;
@@ -43,6 +44,7 @@ pub(super) struct Context {
     pub(super) earlier_runs: Vec<RunId>,
     hosts: Hosts,
     policy_key: Option<String>,
+    answer_timeout: Duration,
     folder: TempDir,
     log: Mutex<ProgressLog>,
     policies: Mutex<Vec<ReadyPolicy>>,
@@ -79,6 +81,7 @@ impl Context {
             earlier_runs: lease.former_runs.clone(),
             hosts: worker.hosts(),
             policy_key: worker.options.policy_key.clone(),
+            answer_timeout: worker.options.answer_timeout,
             folder: tempfile::tempdir()?,
             log: Mutex::new(ProgressLog {
                 events: VecDeque::new(),
@@ -94,6 +97,12 @@ impl Context {
             }),
             policies: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Records what the run of this attempt plays.
+    pub(super) async fn plan(&self, plan: RunPlan) -> Result<(), WorkError> {
+        self.client.plan_run(self.run, &plan).await?;
+        Ok(())
     }
 
     /// Notes that there are `more` things to do.
@@ -182,6 +191,7 @@ impl Context {
             sampling: sampling.clone(),
             hosts: self.hosts.clone(),
             key: self.policy_key.clone(),
+            answer_timeout: self.answer_timeout,
         };
         let policy = ReadyPolicy::new(from, &context).await?;
         self.policies.lock().push(policy.clone());

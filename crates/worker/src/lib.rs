@@ -17,6 +17,8 @@ mod proof;
 mod report;
 pub mod stats;
 
+use std::time::Duration;
+
 use palestra_client::{Client, ClientError, Leases};
 use palestra_protocol::job::{Device, JobKind};
 use palestra_protocol::worker::LeaseRequest;
@@ -48,6 +50,8 @@ pub struct Options {
     pub policy_hosts: Vec<String>,
     /// Credential for those.
     pub policy_key: Option<String>,
+    /// Time limit of an answer of those.
+    pub answer_timeout: Duration,
     /// Jobs at once.
     pub jobs_at_once: usize,
     /// Memory that is free, in bytes, as the queue compares it with what jobs ask for.
@@ -61,6 +65,7 @@ impl Default for Options {
             kinds: light_kinds(),
             policy_hosts: Vec::new(),
             policy_key: None,
+            answer_timeout: Duration::from_secs(play::endpoint::ANSWER_S_DEFAULT),
             jobs_at_once: JOBS_AT_ONCE_DEFAULT,
             memory_bytes: 0,
         }

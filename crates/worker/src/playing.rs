@@ -92,6 +92,12 @@ pub(super) fn versioned(environment: &Environment) -> String {
     format!("{}@{}", environment.name, environment.version)
 }
 
+/// The split of all environments; `None` where they differ.
+pub(super) fn split(environments: &[(EnvironmentMix, Environment)]) -> Option<String> {
+    let (first, others) = environments.split_first()?;
+    others.iter().all(|(mix, _)| mix.split == first.0.split).then(|| first.0.split.clone())
+}
+
 /// The environments of a job with what they are now, or were when earlier attempts played them.
 ///
 /// # Errors

@@ -15,9 +15,8 @@ pub mod view;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value as Json;
-
 use crate::calendar::Calendar;
+use crate::definition::GivenRows;
 use crate::expression::{Checked, Template as Text};
 use crate::kinds::{ColumnId, TableId};
 use crate::positions::Positions;
@@ -84,7 +83,7 @@ pub struct App {
     /// Task templates.
     pub templates: Vec<Template>,
     /// Rows of the initial data that are given, as [`Data::overlaid`](crate::data::Data::overlaid) takes them.
-    pub rows: Option<Json>,
+    pub rows: Option<GivenRows>,
     /// Fixed tasks.
     pub fixed: Vec<FixedTask>,
 }

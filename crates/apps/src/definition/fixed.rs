@@ -76,7 +76,7 @@ impl FixedDefinition {
             let column = u32::try_from(column.max(1)).unwrap_or(1);
             vec![Fault { position: Position { column, ..position.clone() }, path: String::new(), message }]
         };
-        let json: Json = serde_json::from_str(line)
+        let json: Json = palestra_state::json::read(line)
             .map_err(|error| whole(error.column(), format!("the line is no JSON, correct it: {error}")))?;
         let id = match &json["id"] {
             Json::String(id) => id.clone(),

@@ -192,12 +192,20 @@ impl FieldDefinition {
     }
 }
 
+/// Advice where a definition gives the obstacle itself.
+const ABOUT: &str = "is not written: of an impossible task from a template it is the id of a row that the task draws, and a fixed task draws none; \
+    leave it out, or ask for the id as one of `slots`";
+
 impl AnswerDefinition {
     fn read(at: &At<'_>) -> Option<Self> {
         let mut fields = at.fields()?;
         let status = fields.required("status").and_then(|at| at.choice(&Status::WORDS));
         let code = maybe(fields.optional("code"), Name::read);
         let slots = listed(fields.optional("slots"), bindings);
+        if let Some(about) = fields.optional("about") {
+            about.fault(ABOUT.to_owned());
+            return None;
+        }
         fields.finish();
         Some(Self { status: status?, code: code?, slots: slots? })
     }

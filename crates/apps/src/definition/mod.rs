@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use palestra_state::json;
 use serde_json::Value as Json;
 
 use crate::calendar::{parse_duration, show_duration};
@@ -86,7 +87,7 @@ pub struct Definition {
     /// Task templates.
     pub tasks: Entries<task::TaskDefinition>,
     /// Rows of the initial data that are given.
-    pub rows: Option<Json>,
+    pub rows: Option<GivenRows>,
     /// Fixed tasks.
     pub fixed: Vec<fixed::FixedDefinition>,
 }
@@ -230,7 +231,7 @@ impl Definition {
         let mut faults = Faults::new();
         let mut note = |found: Faults| faults.extend(found);
         let definition = join(&sections).and_then(|root| read(&root, Self::read_root)).map_err(&mut note);
-        let rows = files.get(DATA_FILE).map(|text| rows(text)).transpose().map_err(&mut note);
+        let rows = files.get(DATA_FILE).map(|text| GivenRows::read(text)).transpose().map_err(&mut note);
         let fixed = files.get(fixed::TASKS_FILE).map(|text| fixed::read_lines(text)).transpose().map_err(&mut note);
         match (definition, rows, fixed) {
             (Ok(definition), Ok(rows), Ok(fixed)) => Ok(Self { rows, fixed: fixed.unwrap_or_default(), ..definition }),
@@ -294,19 +295,38 @@ impl Definition {
 }
 
 /// Rows that are given in a file of JSON.
-fn rows(text: &str) -> Result<Json, Faults> {
-    let told = |line: usize, column: usize, message: String| {
-        let narrow = |number: usize| u32::try_from(number.max(1)).unwrap_or(u32::MAX);
-        let position = Position { file: DATA_FILE.into(), line: narrow(line), column: narrow(column) };
-        vec![Fault { position, path: String::new(), message }]
-    };
-    match serde_json::from_str(text) {
-        Ok(rows @ Json::Object(_)) => Ok(rows),
-        Ok(_) => {
-            Err(told(1, 1, "the file must be a JSON object of tables, each an object of rows by their ids".to_owned()))
+#[derive(Debug, Clone)]
+pub struct GivenRows {
+    /// The rows by table and id.
+    pub rows: Json,
+    /// The file.
+    text: Arc<str>,
+}
+
+impl GivenRows {
+    fn read(text: &str) -> Result<Self, Faults> {
+        let told = |position, message| vec![Fault { position, path: String::new(), message }];
+        let rows = json::read(text).map_err(|error| {
+            told(data_position((error.line(), error.column())), format!("the file is no JSON, correct it: {error}"))
+        })?;
+        let given = Self { rows, text: text.into() };
+        if given.rows.is_object() {
+            return Ok(given);
         }
-        Err(error) => Err(told(error.line(), error.column(), format!("the file is no JSON, correct it: {error}"))),
+        let message = "the file must be a JSON object of tables, each an object of rows by their ids";
+        Err(told(given.position(""), message.to_owned()))
     }
+
+    /// The place of the value at a JSON Pointer.
+    #[must_use]
+    pub fn position(&self, pointer: &str) -> Position {
+        data_position(json::place(&self.text, pointer))
+    }
+}
+
+fn data_position((line, column): (usize, usize)) -> Position {
+    let narrow = |number: usize| u32::try_from(number.max(1)).unwrap_or(u32::MAX);
+    Position { file: DATA_FILE.into(), line: narrow(line), column: narrow(column) }
 }
 
 impl ErrorDefinition {

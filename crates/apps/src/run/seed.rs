@@ -10,9 +10,8 @@ use super::draw::Draws;
 use super::effect::Transaction;
 use crate::app::{App, SeedColumn, SeedCount, SeedValue, TableSeed};
 use crate::data::{Data, told};
-use crate::definition::DATA_FILE;
 use crate::expression::EvalError;
-use crate::fault::{Fault, Position};
+use crate::fault::Fault;
 use crate::kinds::{ColumnId, Type};
 use crate::limits;
 use crate::value::Value;
@@ -74,9 +73,9 @@ pub fn initial(app: &Arc<App>, variant: u32) -> Result<Data, Fault> {
 
 /// The rows that the definition gives.
 fn given(app: &App, empty: Data) -> Result<Data, Fault> {
-    let Some(rows) = &app.rows else { return Ok(empty) };
-    empty.overlaid(rows).map_err(|faults| Fault {
-        position: Position { file: DATA_FILE.into(), line: 1, column: 1 },
+    let Some(given) = &app.rows else { return Ok(empty) };
+    empty.overlaid(&given.rows).map_err(|faults| Fault {
+        position: given.position(faults.first().map_or("", |fault| &fault.pointer)),
         path: String::new(),
         message: told(&faults),
     })

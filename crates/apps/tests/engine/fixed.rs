@@ -202,6 +202,10 @@ fn bad_lines_and_bad_rows_are_told_with_their_places() {
         (line(&|task| task["split"] = json!("My Split")), "tasks.jsonl:1:1: retail-17.split: `My Split` is no name"),
         (line(&|task| task["goal"] = json!({})), "tasks.jsonl:1:1: retail-17.goal: this goal asks for nothing"),
         (
+            line(&|task| task["goal"]["answer"] = json!({"status": "impossible", "about": "#W1"})),
+            "tasks.jsonl:1:1: retail-17.goal.answer.about: is not written: of an impossible task",
+        ),
+        (
             line(&|task| task["goal"] = json!({"changes": "all"})),
             "tasks.jsonl:1:1: retail-17.goal.changes: expected one of any",
         ),
@@ -222,6 +226,10 @@ fn bad_lines_and_bad_rows_are_told_with_their_places() {
     for (data, expected) in [
         ("{", "data.json:1:1: : the file is no JSON, correct it: EOF"),
         ("[]", "data.json:1:1: : the file must be a JSON object of tables"),
+        (
+            "{\"order\": {},\n \"order\": {}}",
+            "data.json:2:13: : the file is no JSON, correct it: an object has two members \"order\" at line 2 column 13",
+        ),
     ] {
         let faults = load_with("", data).expect_err("a fault");
         assert!(faults.iter().any(|fault| fault.starts_with(expected)), "{expected}\n{faults:#?}");
@@ -230,6 +238,6 @@ fn bad_lines_and_bad_rows_are_told_with_their_places() {
     let failures = check(&app, Effort { seeds: 1, calls: 1, draws: 1 }).failures;
     assert_eq!(
         failures,
-        ["data.json:1:1: : /order/#W1/user: there is no user with the id \"nobody\": name one that exists"]
+        ["data.json:1:28: : /order/#W1/user: there is no user with the id \"nobody\": name one that exists"]
     );
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use palestra_environment::state::json;
 use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
 use serde::{Deserialize, Serialize};
@@ -137,9 +138,13 @@ fn read_header(number: u64, line: &[u8], faults: &mut Faults) -> Option<Header> 
     if line.len() > LINE_BYTES_MAX {
         return None;
     }
-    let fields: Map<String, Value> = serde_json::from_slice(line).ok()?;
+    let text = std::str::from_utf8(line).ok()?;
+    let fields: Map<String, Value> = serde_json::from_str(text).ok()?;
     if !fields.contains_key("environment") {
         return None;
+    }
+    if let Err(error) = json::read(text) {
+        faults.at(number, None, in_line(&error));
     }
     if contains_nul(&Value::Object(fields.clone())) {
         faults.at(number, None, "a text contains the character NUL: remove it");
@@ -153,7 +158,9 @@ fn read_header(number: u64, line: &[u8], faults: &mut Faults) -> Option<Header> 
 /// The checked header of the file.
 fn settle(submission: &Submission, header: Header, faults: &mut Faults) -> (String, Common) {
     let name = submission.name.clone().unwrap_or(header.environment);
-    if !name.strip_prefix("dataset/").is_some_and(|rest| is_name(rest, b"-_")) {
+    if name.is_empty() {
+        faults.file("the data set has no name: give it with --name dataset/NAME (`name` in the query), or as `environment` in its first line");
+    } else if !name.strip_prefix("dataset/").is_some_and(|rest| is_name(rest, b"-_")) {
         faults.file(format!(
             "a data set is called dataset/ and then 1 to {NAME_BYTES_MAX} small letters, digits, - and _, not {}",
             rule::quote(&name)
@@ -204,8 +211,8 @@ struct Reader {
     rule_broken: bool,
     rules: HashMap<String, Result<Arc<dyn Rule>, String>>,
     splits: BTreeMap<String, Vec<Value>>,
-    /// Where each question was first seen, by its digest.
-    questions: HashMap<Digest, (String, u64)>,
+    /// Split, line and answer of each question where it was first seen, by its digest.
+    questions: HashMap<Digest, (String, u64, Value)>,
     rows_read: usize,
     /// Sum over rows of what a guess among the choices reaches.
     chance_sum: f64,
@@ -309,7 +316,7 @@ impl Reader {
         self.rules.entry(named.to_string()).or_insert_with(parsed).clone()
     }
 
-    /// The same question in two splits would let training see the test.
+    /// The same question in two splits would let training see the test, and with two answers one of them is wrong.
     fn check_question(&mut self, number: u64, split: &str, row: &Row, faults: &mut Faults) {
         let mut hashed = Vec::new();
         for message in row.messages(None) {
@@ -321,11 +328,19 @@ impl Reader {
         let question = Digest::of(&hashed);
         match self.questions.get(&question) {
             None => {
-                self.questions.insert(question, (split.to_owned(), number));
+                self.questions.insert(question, (split.to_owned(), number, row.answer.clone()));
             }
-            Some((other, line)) if other != split => {
+            Some((other, line, _)) if other != split => {
                 let detail = format!("the same question is in split {other:?} on line {line}, and here in {split:?}");
                 faults.at(number, Some("split"), detail);
+            }
+            Some((_, line, answer)) if !json::same(answer, &row.answer) => {
+                let detail = format!(
+                    "the same question stands on line {line} with the answer {}, and here with {}: keep the right one",
+                    rule::quote(&answer.to_string()),
+                    rule::quote(&row.answer.to_string())
+                );
+                faults.at(number, Some("answer"), detail);
             }
             Some(_) => {}
         }
@@ -342,16 +357,19 @@ fn read_row(line: &[u8]) -> Result<Row, String> {
     if text.contains('\0') {
         return Err("the line contains the character NUL: remove it".to_owned());
     }
-    let row: Row = serde_json::from_str(text).map_err(|error| {
-        let detail = error.to_string();
-        let detail = detail.rsplit_once(" at line 1").map_or(detail.as_str(), |(detail, _)| detail);
-        format!("column {}: {detail}", error.column())
-    })?;
+    let row: Row = json::from_str(text).map_err(|error| in_line(&error))?;
     // PostgreSQL stores no NUL in texts, so that no engine may take one.
     if text.contains("\\u0000") && serde_json::to_value(&row).is_ok_and(|value| contains_nul(&value)) {
         return Err("a text contains the character NUL: remove it".to_owned());
     }
     Ok(row)
+}
+
+/// The words of an error about one line of JSON.
+fn in_line(error: &serde_json::Error) -> String {
+    let detail = error.to_string();
+    let detail = detail.rsplit_once(" at line 1").map_or(detail.as_str(), |(detail, _)| detail);
+    format!("column {}: {detail}", error.column())
 }
 
 fn contains_nul(value: &Value) -> bool {

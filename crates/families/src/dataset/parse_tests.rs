@@ -15,6 +15,23 @@ fn faults(body: impl AsRef<[u8]>) -> Vec<Fault> {
 }
 
 #[test]
+fn a_question_with_two_answers_is_refused_and_one_said_twice_is_not() {
+    let row = |answer: &str| format!("{{\"prompt\":\"2+2?\",\"answer\":{answer}}}");
+    let found = faults(format!("{}\n{}", row("4"), row("5")));
+    assert_eq!((found[0].line, found[0].field.as_deref(), found.len()), (Some(2), Some("answer"), 1));
+    assert!(found[0].detail.contains("stands on line 1 with the answer"), "{}", found[0].detail);
+    assert!(parse(&submission(), format!("{}\n{}", row("4"), row("4.0")).as_bytes()).is_ok());
+}
+
+#[test]
+fn a_header_with_a_key_twice_is_refused() {
+    let found =
+        faults("{\"environment\":\"dataset/x\",\"system\":\"a\",\"system\":\"b\"}\n{\"prompt\":\"a\",\"answer\":1}");
+    assert_eq!(found[0].line, Some(1));
+    assert!(found[0].detail.contains("two members \"system\""), "{}", found[0].detail);
+}
+
+#[test]
 fn each_broken_line_is_reported_by_its_number() {
     let deep = format!(r#"{{"prompt":"a","answer":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
     let long = format!(r#"{{"prompt":"{}","answer":1}}"#, "a".repeat(LINE_BYTES_MAX));
@@ -33,7 +50,8 @@ fn each_broken_line_is_reported_by_its_number() {
         (r#"{"messages":[{"role":"tool","content":"a"}],"answer":1}"#, None, "unknown variant"),
         (r#"{"messages":[{"role":"user","content":"a","name":"b"}],"answer":1}"#, None, "unknown field"),
         (r#"{"prompt":"a","answer":1,"solution":2}"#, None, "unknown field `solution`"),
-        (r#"{"prompt":"a","answer":1,"answer":2}"#, None, "duplicate field"),
+        (r#"{"prompt":"a","answer":1,"answer":2}"#, None, "column 35: an object has two members \"answer\""),
+        (r#"{"prompt":"a","answer":1,"metadata":{"k":1,"k":2}}"#, None, "two members \"k\""),
         (r#"{"prompt":1,"answer":1}"#, None, "invalid type"),
         (r#"{"prompt":"a","answer":""}"#, Some("answer"), "empty answer would pass"),
         (r#"{"prompt":"a","answer":{}}"#, Some("answer"), "must have an answer"),

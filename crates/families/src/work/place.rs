@@ -137,7 +137,7 @@ fn failure(error: SandboxError) -> InfraError {
         SandboxError::Exhausted { retry_after_ms } => Cause::Busy(retry_after_ms),
         SandboxError::Unavailable(_) | SandboxError::Unenforced { .. } => Cause::Missing,
         SandboxError::Refused { .. } => Cause::Refused,
-        SandboxError::Start(_) | SandboxError::Lost(_) => Cause::Broken,
+        SandboxError::Start(_) | SandboxError::SetUp(_) | SandboxError::Lost(_) => Cause::Broken,
     };
     InfraError { detail, cause }
 }

@@ -85,8 +85,9 @@ pub fn parse(submission: &Submission, sandboxes: &Sandboxes) -> Result<Parsed, V
     if !misnamed.is_empty() {
         return Err(misnamed);
     }
-    if submission.trust_unproven {
-        rows.iter_mut().for_each(|(_, row)| work.trust(row));
+    if submission.trust_unproven && !rows.iter_mut().all(|(_, row)| work.trust(row)) {
+        let detail = "does not apply: every task of this family needs a solution, leave it out".to_owned();
+        return Err(vec![told(Some("trust_unproven"), detail)]);
     }
     if let Some(floor) = submission.floor {
         ScoreRange::declared(Some(floor), None).map_err(|why| vec![told(Some("floor"), why)])?;
@@ -156,6 +157,11 @@ fn assemble(
     let notes = left_out.iter().cloned().chain(notes).collect();
     let rows = by_split.into_iter().collect();
     Ok(Parsed { name: name.to_owned(), definition, splits, rows, digest, notes, left_out, keep_going: false })
+}
+
+/// Adds what the proof of its rows showed to the notes of a publication.
+pub fn add_notes(parsed: &mut Parsed, found: Vec<String>) {
+    parsed.notes.extend(gathered(found.into_iter()));
 }
 
 /// Notes, of which those with the same words about several tasks become one.

@@ -33,6 +33,16 @@ impl JobSpec for Rescore {
         let named = ways.iter().filter(|way| **way).count();
         faults.unless(named == 1, "episodes", "name episodes, a run or an environment: one of the three");
         faults.unless(self.episodes.len() <= 10_000, "episodes", "must be at most 10000");
+        let known = self.verifier.as_deref().is_none_or(|verifier| {
+            let version = verifier.strip_prefix('@').unwrap_or(verifier);
+            verifier.strip_prefix("sha256:").is_some_and(|digest| !digest.is_empty())
+                || version.parse::<u32>().is_ok_and(|version| version > 0)
+        });
+        faults.unless(
+            known,
+            "verifier",
+            "must be a version of the environment, such as 2, or of the rule, as sha256:..",
+        );
         let different: BTreeSet<&EpisodeId> = self.episodes.iter().collect();
         faults.unless(different.len() == self.episodes.len(), "episodes", "an episode is named twice: name each once");
     }

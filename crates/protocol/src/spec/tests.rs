@@ -61,6 +61,15 @@ fn no_episode_is_judged_again_twice() {
     let (one, other) = (EpisodeId::new(), EpisodeId::new());
     assert_eq!(fields(JobKind::Rescore, &json!({"episodes": [one, other]})), [""; 0]);
     assert_eq!(fields(JobKind::Rescore, &json!({"episodes": [one, other, one]})), ["spec.episodes"]);
+    for (verifier, faults) in [
+        ("2", vec![]),
+        ("@2", vec![]),
+        ("sha256:ab", vec![]),
+        ("newest", vec!["spec.verifier"]),
+        ("0", vec!["spec.verifier"]),
+    ] {
+        assert_eq!(fields(JobKind::Rescore, &json!({"episodes": [one], "verifier": verifier})), faults, "{verifier}");
+    }
 }
 
 /// True for the actions of built-in policies and for the definition of an environment, where a job may learn them.

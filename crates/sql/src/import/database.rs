@@ -48,12 +48,19 @@ pub enum Unreadable {
 /// # Errors
 /// When the engine does not open it, it is damaged, or too large.
 pub async fn dataset(engine: &dyn Engine, source: &Arc<Source>) -> Result<Read, Unreadable> {
-    let opening = Opening { access: Access::Read, limits: LIMITS, seed: 0 };
-    let database = engine.open(source, &opening).await?;
+    let database = open(engine, source).await?;
     let mut reader = Reader { database, seq: 0, rows: 0, bytes: 0, notes: Vec::new() };
     let read = reader.dataset().await;
     reader.database.close().await;
     Ok(Read { dataset: read?, notes: reader.notes })
+}
+
+/// Opens a database to read it.
+///
+/// # Errors
+/// When the engine does not open it.
+pub(super) async fn open(engine: &dyn Engine, source: &Arc<Source>) -> Result<Box<dyn Database>, EngineError> {
+    engine.open(source, &Opening { access: Access::Read, limits: LIMITS, seed: 0 }).await
 }
 
 struct Reader {

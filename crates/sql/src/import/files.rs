@@ -58,7 +58,7 @@ pub(super) fn databases(
 }
 
 /// Dumps fill tables in any order, so references are not minded while they load.
-fn script(text: &str) -> Source {
+pub(super) fn script(text: &str) -> Source {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     Source::script(format!("PRAGMA foreign_keys = OFF;\n{text}"))
 }

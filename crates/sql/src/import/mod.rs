@@ -6,6 +6,7 @@
 //! them, and [`admit`] proves them on all data and both engines.
 
 mod admit;
+mod broken_line;
 mod columns;
 mod database;
 mod engines;
@@ -22,10 +23,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::dataset::{Dataset, Unwritable};
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineError};
 use crate::fault::Fault;
 use crate::task::{Check, Compare, Spoken, Task};
 use crate::value::Dialect;
+
+use broken_line::broken_line;
 
 pub use admit::{Admission, admit};
 pub use database::{Read, Unreadable, dataset};
@@ -85,7 +88,16 @@ pub async fn read(files: &BTreeMap<String, Vec<u8>>, sqlite: &Arc<dyn Engine>) -
                 imported.notes.extend(read.notes.into_iter().map(|note| format!("{name}: {note}")));
                 imported.databases.insert(name, read.dataset);
             }
-            Err(fault) => faults.push(Fault::new(path, fault.to_string())),
+            Err(fault) => {
+                let text =
+                    files.get(&path).filter(|_| path.ends_with(".sql")).and_then(|text| std::str::from_utf8(text).ok());
+                let line = match (&fault, text) {
+                    (Unreadable::Engine(EngineError::Source(_)), Some(text)) => broken_line(&**sqlite, text).await,
+                    _ => None,
+                };
+                let place = line.map_or_else(|| path.clone(), |line| format!("{path}:{line}"));
+                faults.push(Fault::new(place, fault.to_string()));
+            }
         }
     }
     for question in questions {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use palestra_state::json;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -164,12 +165,31 @@ pub(super) fn questions(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Faul
             Err(detail) => faults.push(Fault::new(location, detail)),
         }
     }
+    faults.extend(contradictions(&questions));
     let splits: BTreeSet<&str> =
         questions.iter().map(|question| question.entry.split.as_deref().unwrap_or(SPLIT)).collect();
     if splits.len() > SPLITS_MAX {
         faults.push(Fault::new(*path, format!("there are {} splits, and at most {SPLITS_MAX} may be", splits.len())));
     }
     questions
+}
+
+/// Questions that are asked twice, with another reference the second time: one of them is wrong, or the question is ambiguous.
+fn contradictions(questions: &[Question]) -> Vec<Fault> {
+    let mut asked: BTreeMap<(String, &str, Option<&str>), &Question> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for question in questions {
+        let Question { location, database, text, gold, entry, .. } = question;
+        let first = *asked.entry((database.to_lowercase(), text, entry.evidence.as_deref())).or_insert(question);
+        if first.gold != *gold {
+            let detail = format!(
+                "the same question stands at {} with another reference: keep one, with the other reference in its `accepted`",
+                first.location
+            );
+            faults.push(Fault::new(location, detail));
+        }
+    }
+    faults
 }
 
 type Entries = Vec<(String, Result<Entry, serde_json::Error>)>;
@@ -180,12 +200,13 @@ fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
     })?;
     if path.ends_with(".jsonl") {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        return Ok(lines
-            .map(|(number, line)| (format!("{path}:{}", number + 1), serde_json::from_str(line)))
-            .collect());
+        return Ok(lines.map(|(number, line)| (format!("{path}:{}", number + 1), json::from_str(line))).collect());
     }
     let all: Json = if path.ends_with(".json") {
-        serde_json::from_str(text).map_err(|fault| Fault::new(path, fault.to_string()))?
+        json::read(text).map_err(|fault| {
+            let place = format!("{path}:{}:{}", fault.line(), fault.column().max(1));
+            Fault::new(place, format!("the file is no JSON, correct it: {fault}"))
+        })?
     } else {
         serde_saphyr::from_str(text).map_err(|fault| Fault::new(path, fault.to_string()))?
     };
@@ -388,6 +409,29 @@ mod tests {
         let set = format!(r#"{{"databases": {{"b": {{"now": "2025-01-01"}}}}, "questions": [{question}}}]}}"#);
         let (_, faults) = read("questions.json", &set);
         assert!(faults[0].contains("databases.b: no question is about it"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_question_with_two_references_is_a_fault() {
+        let one = r#"{"db": "a", "question": "One?", "gold": "SELECT 1"}"#;
+        let (_, faults) = read("questions.jsonl", &format!("{one}\n{}", one.replace("SELECT 1", "SELECT 2")));
+        assert_eq!(
+            faults,
+            [
+                "questions.jsonl:2: the same question stands at questions.jsonl:1 with another reference: keep one, with the other reference in its `accepted`"
+            ]
+        );
+        let (read, faults) = read("questions.jsonl", &format!("{one}\n{one}\n{}", one.replace("\"a\"", "\"b\"")));
+        assert_eq!((read.len(), faults.len()), (3, 0), "{faults:?}");
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_a_fault_at_its_place() {
+        let twice = r#"{"db": "a", "question": "One?", "gold": "SELECT 1", "gold": "SELECT 2"}"#;
+        let (_, faults) = read("questions.jsonl", &format!("\n{twice}"));
+        assert!(faults[0].starts_with("questions.jsonl:2: an object has two members \"gold\""), "{faults:?}");
+        let (_, faults) = read("questions.json", &format!("[\n{twice}]"));
+        assert!(faults[0].starts_with("questions.json:2:58: the file is no JSON, correct it: "), "{faults:?}");
     }
 
     #[test]

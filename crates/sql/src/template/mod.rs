@@ -282,7 +282,7 @@ impl Template {
             faults.push("checks: nothing would be judged".to_owned());
         }
         if form.checks.iter().any(|check| !(check.weight > 0.0 && check.weight.is_finite())) {
-            faults.push("checks: a weight is above 0".to_owned());
+            faults.push("checks: each weight must be a number above 0".to_owned());
         }
         for dialect in &environment.engines {
             let spoken = [("gold", &form.gold), ("setup", &form.setup)];

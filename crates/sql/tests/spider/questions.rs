@@ -125,14 +125,14 @@ async fn every_fault_of_a_folder_is_told() {
     let mut files = BTreeMap::from([
         ("questions.jsonl".to_owned(), file(questions)),
         ("shop.sql".to_owned(), file("CREATE TABLE items (id INT); INSERT INTO items VALUES (1), (2)")),
-        ("broken.sql".to_owned(), file("CREATE TABLE (")),
+        ("broken.sql".to_owned(), file("CREATE TABLE fine (id INT);\n\nCREATE TABLE (")),
     ]);
     let faults = read(&files, &engines.engines.sqlite).await.expect_err("faults");
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(faults.len(), 3, "{faults:?}");
     assert_eq!(faults[0], "questions.jsonl:4: there is no question: add it as question");
     assert!(
-        faults[1].starts_with("broken.sql: the database cannot be made, correct what it is made of: "),
+        faults[1].starts_with("broken.sql:3: the database cannot be made, correct what it is made of: "),
         "{faults:?}"
     );
     assert_eq!(faults[2], "questions.jsonl:3: there is no database mall: use one of broken, shop");

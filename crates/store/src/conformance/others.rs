@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use palestra_protocol::id::{KeyId, RunId, SessionId};
 use palestra_protocol::key::Scope;
-use palestra_protocol::run::RunState;
+use palestra_protocol::run::{RunPlan, RunState};
 use serde_json::{Value, json};
 
 use super::super::row::{DefinitionRow, KeyRow, NodeRow, PageRequest, Record, RunRow};
@@ -20,6 +20,7 @@ pub(super) fn run(tenant: &str, id: RunId) -> RunRow {
         lease_ms: 5_000,
         lease_expires_at: at(5_000),
         created_at: at(0),
+        plan: None,
     }
 }
 
@@ -29,6 +30,10 @@ pub(super) async fn a_run_lives_until_it_ends(fixture: &mut Fixture) {
     store.create_run(&run(TENANT, first)).await.expect("it is new");
     store.create_run(&run(TENANT, second)).await.expect("it is new");
     assert_eq!(store.runs_active().await.expect("runs").len(), 2);
+    let plan =
+        RunPlan { policy: "builtin:null".to_owned(), split: Some("test".to_owned()), seed: Some(7), episodes: 9 };
+    assert!(!store.plan_run("tenant-2", first, &plan).await.expect("an answer"));
+    assert!(store.plan_run(TENANT, first, &plan).await.expect("an answer"));
     assert!(!store.renew_run("tenant-2", first, at(9_000)).await.expect("an answer"));
     assert!(store.renew_run(TENANT, first, at(9_000)).await.expect("an answer"));
     // The reaper saw the old lease; the renewal came before its end.
@@ -37,7 +42,9 @@ pub(super) async fn a_run_lives_until_it_ends(fixture: &mut Fixture) {
     assert!(!store.end_run(TENANT, first, RunState::Deleted, None).await.expect("an answer"));
     assert!(!store.renew_run(TENANT, first, at(99_000)).await.expect("an answer"));
     let stored = store.run(TENANT, first).await.expect("a query").expect("it is there");
-    assert_eq!(stored, RunRow { state: RunState::Expired, lease_expires_at: at(9_000), ..run(TENANT, first) });
+    assert!(!store.plan_run(TENANT, first, &plan).await.expect("an answer"));
+    let plan = Some(plan);
+    assert_eq!(stored, RunRow { state: RunState::Expired, lease_expires_at: at(9_000), plan, ..run(TENANT, first) });
     assert_eq!(store.run("tenant-2", first).await.expect("a query"), None);
     assert!(!store.end_run("tenant-2", second, RunState::Deleted, None).await.expect("an answer"));
     assert!(store.end_run(TENANT, second, RunState::Deleted, None).await.expect("an answer"));

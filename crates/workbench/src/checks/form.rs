@@ -205,7 +205,7 @@ impl CheckForm {
             return faults;
         }
         if self.weight.is_some_and(|weight| !(weight.is_finite() && weight > 0.0)) {
-            faults.push("weight: is above 0".to_owned());
+            faults.push("weight: must be a number above 0".to_owned());
         }
         let text = self.text();
         let of_file = !text.is_empty() || text.trim || self.absent || self.exists || self.mode.is_some();

@@ -12,10 +12,12 @@ use super::outcome::{Outcome, Status, judgement, nothing};
 use super::program::Program;
 use super::row::{Problem, Test};
 use super::runner::{End, FOLDER, Limits, ProgramRunner, Run, Trial};
-use crate::work::{Check, JudgeError, Judgement};
+use crate::work::{JudgeError, Judgement};
 
 /// From so many tests on, two sandboxes share them: what a start costs is little then.
 const TWO_LANES_MIN: usize = 64;
+/// Last lines of a failed program's standard error that are told.
+const LINES_TOLD: usize = 5;
 
 /// Judges submissions to one problem.
 pub(super) struct Judge<'a> {
@@ -56,31 +58,6 @@ impl Judge<'_> {
         judged
     }
 
-    /// Proves that the problem can be judged: its reference solutions are accepted, and what judges can be built.
-    pub(super) async fn admit(&self) -> Result<(), String> {
-        for solution in self.problem.solutions() {
-            let judgement = self.judge(Some(&solution)).await.map_err(|error| error.to_string())?;
-            if let Some(check) = judgement.checks.iter().find(|check| check.score < 1.0) {
-                let Check { name, evidence, .. } = check;
-                return Err(format!(
-                    "the solution in {} does not pass {name}, correct one of them: {evidence}",
-                    solution.language
-                ));
-            }
-        }
-        if let Comparison::Checker(program) = &self.problem.comparison {
-            let checker = Checker::open(self.sandboxes, self.trusted, program, self.problem).await;
-            checker.map_err(|error| error.to_string())?.close().await;
-        }
-        if !self.problem.asserts.is_empty() {
-            let mut comparer = self.comparer().await.map_err(|error| error.to_string())?;
-            let plan = comparer.plan(self.plans).await;
-            comparer.close().await;
-            plan.map_err(|error| error.to_string())?;
-        }
-        Ok(())
-    }
-
     async fn tests(&self, language: &Language, runner: &mut ProgramRunner) -> Result<Judgement, JudgeError> {
         let problem = self.problem;
         let mut checker = match &problem.comparison {
@@ -113,7 +90,7 @@ impl Judge<'_> {
         judged
     }
 
-    async fn comparer(&self) -> Result<asserts::AssertComparer<'_>, JudgeError> {
+    pub(super) async fn comparer(&self) -> Result<asserts::AssertComparer<'_>, JudgeError> {
         asserts::AssertComparer::open(self.sandboxes, self.trusted.clone(), self.problem).await
     }
 
@@ -220,8 +197,9 @@ async fn outcome(
         End::Output => of(Status::Output, ""),
         End::Failed(how) => {
             let stderr = String::from_utf8_lossy(&run.output.stderr);
-            let last = stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-            of(Status::Runtime, &format!("{how}; {last}"))
+            let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+            let last = &lines[lines.len().saturating_sub(LINES_TOLD)..];
+            of(Status::Runtime, &format!("{how}; {}", last.join("\n")))
         }
         End::Returned => {
             let difference = match checker {

@@ -3,6 +3,7 @@
 mod asserts;
 mod checker;
 pub mod compare;
+mod gate;
 mod judge;
 pub mod language;
 pub mod outcome;
@@ -32,6 +33,10 @@ use palestra_state::secrets::Secrets;
 
 /// The image that holds every language.
 pub const IMAGE: &str = "languages";
+
+/// Consequence of a problem without a solution.
+const UNPROVEN: &str =
+    "nothing proves that it can be solved, and its passed episodes are not trainable (--trust-unproven lets them be)";
 
 /// The family of problems that are solved by programs.
 #[derive(Debug, Clone)]
@@ -86,7 +91,23 @@ impl Work for Code {
         upload::read(upload)
     }
 
-    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String> {
+    fn notes(&self, row: &Value) -> Vec<String> {
+        let Ok(problem) = problem(row) else { return Vec::new() };
+        let mut notes = Vec::new();
+        if problem.is_unproven() && !problem.trusted {
+            notes.push(format!("{}: there is no `solution`: {UNPROVEN}", problem.id));
+        }
+        notes
+    }
+
+    fn trust(&self, row: &mut Value) -> bool {
+        if let Some(row) = row.as_object_mut().filter(|row| !row.contains_key("solution")) {
+            row.insert("trusted".to_owned(), Value::Bool(true));
+        }
+        true
+    }
+
+    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<Vec<String>, String> {
         let problem = problem(row)?;
         let (want, trusted) = (self.want("code", None), self.want("judge", None));
         let (sandboxes, plans) = (&workbench.sandboxes, &self.plans);
@@ -125,7 +146,14 @@ impl Work for Code {
         let (want, trusted) = (self.want("code", None), self.want("judge", None));
         let (sandboxes, plans) = (&workbench.sandboxes, &self.plans);
         let judge = Judge { problem: &problem, sandboxes, want: &want, trusted: &trusted, plans };
-        judge.judge(program.as_ref()).await
+        let mut judged = judge.judge(program.as_ref()).await?;
+        if problem.is_unproven() && !problem.trusted && judged.score() > 0.0 {
+            judged.trainable = false;
+            judged.checks[0]
+                .evidence
+                .push_str("; the problem has no solution, so nothing proves that it can be solved");
+        }
+        Ok(judged)
     }
 
     fn verifier(&self) -> &'static str {
@@ -133,7 +161,7 @@ impl Work for Code {
     }
 
     fn judged_by(&self, row: &Value) -> Value {
-        const JUDGED_BY: [&str; 13] = [
+        const JUDGED_BY: [&str; 14] = [
             "language",
             "languages",
             "tests",
@@ -147,6 +175,7 @@ impl Work for Code {
             "partial",
             "files",
             "solution",
+            "trusted",
         ];
         let fields = JUDGED_BY.iter().filter_map(|name| Some(((*name).to_owned(), row.get(*name)?.clone())));
         Value::Object(fields.collect())

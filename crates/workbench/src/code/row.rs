@@ -8,6 +8,8 @@ use super::compare::Comparison;
 use super::language::Language;
 use super::program::Program;
 
+/// Characters of a test that are shown with its fault.
+const TEST_SHOWN_MAX: usize = 120;
 /// Most tests, asserts and examples of a problem, each.
 pub const TESTS_MAX: usize = 1_000;
 /// Longest time of a test, in milliseconds of CPU: a fourth of what a command may take.
@@ -70,6 +72,9 @@ pub struct Problem {
     /// Reference solutions: a text in the first language, or texts by language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub solution: Option<Solution>,
+    /// True if it is trainable though nothing proves that it can be solved. Whoever publishes says so, not the row.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
     /// Its split; `train` where left out. Not stored with the row.
     #[serde(default, skip_serializing)]
     pub split: Option<String>,
@@ -215,6 +220,24 @@ impl Problem {
         }
     }
 
+    /// True if no solution proves that it can be solved.
+    #[must_use]
+    pub fn is_unproven(&self) -> bool {
+        self.solutions().is_empty()
+    }
+
+    /// A test as its author knows it, by its number from 1: `test 2 (assert f(1) == 2)`.
+    #[must_use]
+    pub fn described(&self, number: usize) -> String {
+        let index = number.saturating_sub(1);
+        let assert = self.asserts.get(index).map(|assert| assert.assert.trim().to_owned());
+        let input = || Some(format!("input {:?}", self.tests.get(index)?.input));
+        match assert.or_else(input) {
+            Some(text) => format!("test {number} ({})", text.chars().take(TEST_SHOWN_MAX).collect::<String>()),
+            None => format!("test {number}"),
+        }
+    }
+
     /// Faults of the row: the field and why.
     #[must_use]
     pub fn faults(&self) -> Vec<(&'static str, String)> {
@@ -241,30 +264,30 @@ impl Problem {
         });
         let counts = [("tests", self.tests.len()), ("asserts", self.asserts.len()), ("examples", self.examples.len())];
         for (field, count) in counts {
-            fault(field, count > TESTS_MAX, &|| format!("at most {TESTS_MAX}"));
+            fault(field, count > TESTS_MAX, &|| format!("must be at most {TESTS_MAX}"));
         }
         let weights = || self.tests.iter().map(|test| test.weight).chain(self.asserts.iter().map(|test| test.weight));
         fault("tests", weights().any(|weight| !(weight.is_finite() && weight >= 0.0)), &|| {
-            "a weight is a number from 0 on".to_owned()
+            "a weight must be a number from 0 on".to_owned()
         });
         fault("tests", weights().count() > 0 && weights().sum::<f64>() <= 0.0, &|| "no test has a weight".to_owned());
-        fault("time_ms", !(1..=TIME_MS_MAX).contains(&self.time_ms), &|| format!("from 1 to {TIME_MS_MAX}"));
+        fault("time_ms", !(1..=TIME_MS_MAX).contains(&self.time_ms), &|| format!("must be from 1 to {TIME_MS_MAX}"));
         let together = self.time_ms.saturating_mul((self.tests.len() + self.asserts.len()) as u64);
         fault("time_ms", together > TIME_MS_OF_ALL_MAX, &|| {
             format!("all tests together take at most {TIME_MS_OF_ALL_MAX} ms: fewer tests, or less time each")
         });
         fault("memory_bytes", !(MEMORY_BYTES_MIN..=MEMORY_BYTES_MAX).contains(&self.memory_bytes), &|| {
-            format!("from {MEMORY_BYTES_MIN} to {MEMORY_BYTES_MAX}")
+            format!("must be from {MEMORY_BYTES_MIN} to {MEMORY_BYTES_MAX}")
         });
         fault("output_bytes", !(1..=OUTPUT_BYTES_MAX).contains(&self.output_bytes), &|| {
-            format!("from 1 to {OUTPUT_BYTES_MAX}")
+            format!("must be from 1 to {OUTPUT_BYTES_MAX}")
         });
         fault("difficulty", self.difficulty.is_some_and(|difficulty| !(0.0..=1.0).contains(&difficulty)), &|| {
-            "is in [0, 1]".to_owned()
+            "must be a number from 0 to 1".to_owned()
         });
-        fault("files", self.files.len() > FILES_MAX, &|| format!("at most {FILES_MAX}"));
+        fault("files", self.files.len() > FILES_MAX, &|| format!("must be at most {FILES_MAX}"));
         fault("files", self.files.values().map(String::len).sum::<usize>() > FILE_BYTES_MAX, &|| {
-            format!("at most {FILE_BYTES_MAX} bytes together")
+            format!("must have at most {FILE_BYTES_MAX} bytes together")
         });
         for path in self.files.keys() {
             let sane =
@@ -279,7 +302,7 @@ impl Problem {
         if let Comparison::Floats(tolerance) = &self.comparison {
             let bounds = [tolerance.tolerance_absolute, tolerance.tolerance_relative];
             fault("comparison", bounds.iter().any(|bound| !(bound.is_finite() && *bound >= 0.0)), &|| {
-                "a tolerance is a number from 0 on".to_owned()
+                "a tolerance must be a number from 0 on".to_owned()
             });
         }
         let allowed = self.languages();

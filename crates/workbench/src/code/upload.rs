@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::row::Problem;
 use crate::work::{Fault, Upload};
@@ -44,8 +44,9 @@ struct Reader {
     faults: Vec<Fault>,
     /// Where each id was seen.
     ids: HashMap<String, String>,
-    /// Where each prompt was seen, and in which split: the same in two splits would let training see the test.
-    prompts: HashMap<String, (String, String)>,
+    /// Split, place and tests of each prompt where it was first seen. The same in two splits would let training see the test, and
+    /// with other tests one of them is wrong.
+    prompts: HashMap<String, (String, String, Value)>,
 }
 
 impl Reader {
@@ -69,7 +70,7 @@ impl Reader {
                 self.fault(place, format!("a line has at most {LINE_BYTES_MAX} bytes"));
                 continue;
             }
-            match serde_json::from_str::<Problem>(line) {
+            match palestra_state::json::from_str::<Problem>(line) {
                 Ok(problem) => self.problem(&place, problem),
                 Err(error) => self.fault(place, words(&error)),
             }
@@ -77,6 +78,9 @@ impl Reader {
     }
 
     fn problem(&mut self, place: &str, mut problem: Problem) {
+        if problem.trusted {
+            self.fault(format!("{place}: trusted"), "is no field of a row: publish with --trust-unproven".to_owned());
+        }
         let faults = problem.faults();
         for (field, detail) in &faults {
             self.fault(format!("{place}: {field}"), detail.clone());
@@ -94,15 +98,21 @@ impl Reader {
             self.fault(format!("{place}: id"), format!("{:?} is also the id of {other}: choose another", problem.id));
         }
         let shown = serde_json::to_string(&(&problem.prompt, &problem.files, &problem.examples)).unwrap_or_default();
+        let tests = json!([problem.tests, problem.asserts, problem.setup, problem.comparison]);
         match self.prompts.get(&shown) {
-            Some((other, there)) if *other != split => {
+            Some((other, there, _)) if *other != split => {
                 let detail =
                     format!("the same problem is in split {other:?} on {there}, and here in {split:?}: keep one");
                 self.fault(format!("{place}: split"), detail);
             }
+            Some((_, there, others)) if *others != tests => {
+                let detail =
+                    format!("the same problem stands on {there} with other tests: keep one, or join their tests");
+                self.fault(place.to_owned(), detail);
+            }
             Some(_) => {}
             None => {
-                self.prompts.insert(shown, (split.clone(), place.to_owned()));
+                self.prompts.insert(shown, (split.clone(), place.to_owned(), tests));
             }
         }
         if faults.is_empty() {
@@ -203,5 +213,21 @@ not json
             "{reported:?}"
         );
         assert_eq!(faults("").len(), 1);
+    }
+
+    #[test]
+    fn the_same_problem_with_other_tests_is_refused() {
+        let once = r#"{"prompt":"a","tests":[{"output":"1"}]}"#;
+        assert_eq!(
+            faults(&format!("{once}\n{}", once.replace("\"1\"", "\"2\""))),
+            ["line 2: the same problem stands on line 1 with other tests: keep one, or join their tests"]
+        );
+        assert_eq!(read(&Upload::Text(format!("{once}\n{once}"))).expect("said twice").len(), 2);
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_with_its_line() {
+        let reported = faults(r#"{"prompt":"a","tests":[{"output":"1"}],"files":{"x":"1","x":"2"}}"#);
+        assert_eq!(reported, ["line 1: an object has two members \"x\" at column 60"]);
     }
 }

@@ -72,9 +72,9 @@ impl Work for Repository {
         upload::rows(upload)
     }
 
-    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String> {
+    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<Vec<String>, String> {
         let report = self.examine(row, workbench).await?;
-        if report.admitted() { Ok(()) } else { Err(report.to_string()) }
+        if report.admitted() { Ok(Vec::new()) } else { Err(report.to_string()) }
     }
 
     fn describe(&self, row: &Value) -> Result<Brief, String> {

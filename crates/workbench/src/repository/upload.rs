@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use palestra_state::json;
 use serde_json::{Map, Value};
 
 use super::archive;
@@ -69,7 +70,7 @@ fn lines(text: &str) -> Records {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
-            let record = serde_json::from_str(line).map_err(|error| format!("the line must be JSON: {error}"));
+            let record = json::read(line).map_err(|error| format!("the line must be JSON: {error}"));
             (format!("line {}", index + 1), record)
         })
         .collect()
@@ -106,7 +107,7 @@ fn folder_record(
 ) -> Result<Value, String> {
     let text = std::str::from_utf8(&file.bytes).map_err(|_| "the file must be UTF-8 text".to_owned())?;
     let mut record: Map<String, Value> = if name.ends_with(".json") {
-        serde_json::from_str(text).map_err(|error| format!("the record must be a JSON object: {error}"))?
+        json::from_str(text).map_err(|error| format!("the record must be a JSON object: {error}"))?
     } else {
         serde_saphyr::from_str(text).map_err(|error| format!("the record must be a YAML mapping: {error}"))?
     };
@@ -190,6 +191,17 @@ mod tests {
         let faults = rows(&Upload::Text(format!("{line}\n{line}\nnonsense\n{digest}\n"))).expect_err("faults");
         let places: Vec<&str> = faults.iter().map(|fault| fault.place.as_str()).collect();
         assert_eq!(places, ["line 2: instance_id", "line 3", "line 4: archive", "line 4: instance_id"]);
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_with_its_line() {
+        let line = r#"{"instance_id": "a", "patch": "", "patch": "x"}"#;
+        let faults = rows(&Upload::Text(format!("\n{line}"))).expect_err("refused");
+        assert_eq!(faults[0].place, "line 2");
+        assert!(faults[0].detail.contains("two members \"patch\""), "{}", faults[0].detail);
+        let faults = rows(&files(&[("one/instance.json", line)])).expect_err("refused");
+        assert_eq!(faults[0].place, "one/instance.json");
+        assert!(faults[0].detail.contains("two members \"patch\" at line 1 column 41"), "{}", faults[0].detail);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::row::Row;
 use super::{hidden, secrets};
-use crate::work::{Call, Input, JudgeError, Judgement, Opening, Work, Workbench};
+use crate::work::{Call, From, Input, JudgeError, Judgement, Opening, Work, Workbench};
 use palestra_state::secrets::Secrets;
 
 /// Source of the hidden values where a task is proven: always the same, so that a proof can be had again.
@@ -32,6 +32,9 @@ pub struct Report {
     pub null: Option<f64>,
     /// Score of each cheat, and whether a trainer may learn from it.
     pub cheats: BTreeMap<String, (f64, bool)>,
+    /// What its author should know, as `task: words`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Everything that is wrong; empty for a sound task.
     pub faults: Vec<String>,
 }
@@ -60,6 +63,9 @@ pub async fn check_task(work: &dyn Work, row: &Value, workbench: &Workbench, bac
                         declared(range.ceiling),
                         failed(&judgement)
                     ));
+                }
+                if score > 0.0 && !judgement.trainable {
+                    report.notes.push(format!("{}: {}", task.name, untrainable(&judgement)));
                 }
                 match work.judge(row, SECRETS, &evidence, workbench).await {
                     Ok(again) if scores(&again) == scores(&judgement) => {}
@@ -189,6 +195,17 @@ impl Attempts<'_> {
         })?;
         Ok((judgement, evidence, format!("seen last: {}", excerpt.chars().take(500).collect::<String>())))
     }
+}
+
+/// Reason why nobody may learn from episodes that end as the solution's does.
+fn untrainable(judgement: &Judgement) -> String {
+    let why = match judgement.from {
+        From::InPlace => "the tests run where the agent worked",
+        _ => judgement.checks.first().and_then(|check| check.evidence.lines().last()).unwrap_or_default(),
+    };
+    format!(
+        "the solution passes, and no trainer may learn from such episodes (docs/terminals.md, Rewards to learn from): {why}"
+    )
 }
 
 /// Declaration of an end other than 0 or 1, in words.

@@ -113,7 +113,7 @@ pub(super) fn lines(text: &str) -> Result<Vec<(String, Row)>, Vec<Fault>> {
     let mut faults = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = format!("line {}", index + 1);
-        let read = serde_json::from_str::<Inline>(line)
+        let read = palestra_state::json::from_str::<Inline>(line)
             .map_err(|error| vec![Fault { place: place.clone(), detail: error.to_string() }])
             .and_then(|inline| row(inline, &place));
         match read {

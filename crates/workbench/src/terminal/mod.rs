@@ -25,6 +25,8 @@ pub(crate) mod tools;
 mod trust;
 pub(crate) mod workspace;
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use palestra_sandbox::image::Images;
 use palestra_sandbox::{SandboxError, Sandboxes};
@@ -84,7 +86,13 @@ impl Work for Terminal {
             Upload::Files(files) => folder::rows(files, sandboxes),
         };
         let mut stored = Vec::new();
+        let mut names = BTreeSet::new();
         for (split, row) in rows {
+            if !names.insert(row.name.clone()) {
+                let detail = "is the name of two tasks: rename one".to_owned();
+                faults.push(Fault { place: row.name, detail });
+                continue;
+            }
             match serde_json::to_value(&row) {
                 Ok(value) => stored.push((split, value)),
                 Err(error) => faults.push(Fault { place: row.name, detail: error.to_string() }),
@@ -97,10 +105,11 @@ impl Work for Terminal {
         Row::read(row).map(|row| row.notes).unwrap_or_default()
     }
 
-    fn trust(&self, row: &mut Value) {
+    fn trust(&self, row: &mut Value) -> bool {
         if let Some(row) = row.as_object_mut().filter(|row| !row.contains_key("solution")) {
             row.insert("trusted".to_owned(), Value::Bool(true));
         }
+        true
     }
 
     fn declare_floor(&self, row: &mut Value, floor: f64) -> bool {
@@ -110,16 +119,18 @@ impl Work for Terminal {
         true
     }
 
-    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<(), String> {
+    async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<Vec<String>, String> {
         // A script may judge one run otherwise than the next.
         let times = if row["judge"]["by"] == "script" { 2 } else { 1 };
+        let mut notes = Vec::new();
         for _ in 0..times {
             let report = check::check_task(self, row, workbench, None).await;
             if !report.faults.is_empty() {
                 return Err(report.faults.join("; "));
             }
+            notes = report.notes;
         }
-        Ok(())
+        Ok(notes)
     }
 
     fn describe(&self, row: &Value) -> Result<Brief, String> {

@@ -37,6 +37,8 @@ const STEP: Duration = Duration::from_secs(600);
 const PASSWD_BYTES_MAX: u64 = 1 << 20;
 /// Characters of an error's output that are told.
 const TOLD_MAX: usize = 2_000;
+/// Characters of a script that are shown with its failure.
+const SCRIPT_SHOWN_MAX: usize = 200;
 
 /// The layers and images that were made, by what they are made of.
 #[derive(Clone, Default)]
@@ -416,7 +418,11 @@ pub(super) async fn begin(
     if output.success() {
         return Ok(());
     }
-    Err(SandboxError::Start(format!("the set-up of the task failed: {}", excerpt(&output.stdout))))
+    let script: String = script.trim().chars().take(SCRIPT_SHOWN_MAX).collect();
+    Err(SandboxError::SetUp(format!(
+        "the set-up of the task failed, correct it: `{script}` printed: {}",
+        excerpt(&output.stdout)
+    )))
 }
 
 /// Keeps bytes by digest.

@@ -234,13 +234,34 @@ async fn a_task_without_a_solution_is_played_and_not_trained_on() {
     let test = TestWorkbench::new();
     let mut unproven = row(&test, &[]);
     unproven.as_object_mut().expect("a row").remove("solution");
-    assert_eq!(test.terminal.admit(&unproven, &test.workbench).await, Ok(()));
+    assert_eq!(test.terminal.admit(&unproven, &test.workbench).await, Ok(Vec::new()));
     let judgement = attempt(&test, &unproven, "echo good day ann bob > out.txt").await.expect("judged");
     assert_eq!((score(&judgement), judgement.trainable), (1.0, false), "{judgement:?}");
     assert!(judgement.checks[0].evidence.contains("nothing proves"), "{judgement:?}");
     test.terminal.trust(&mut unproven);
     let judgement = attempt(&test, &unproven, "echo good day ann bob > out.txt").await.expect("judged");
     assert!(judgement.trainable, "{judgement:?}");
+}
+
+#[tokio::test]
+async fn a_reward_that_is_open_while_the_solution_runs_is_noted() {
+    if no_images() {
+        return;
+    }
+    let test = TestWorkbench::new();
+    let with = |script: &str| {
+        let script = format!("#!/bin/bash\n{script}\n");
+        let solution =
+            ("x/solution/solve.sh", "#!/bin/bash\nprintf '#!/bin/sh\\necho hi\\n' > out.txt; chmod +x out.txt\n");
+        row(&test, &[("x/tests/test.sh", &script), solution])
+    };
+    let after = r#"result=$(/app/out.txt); [ "$result" = hi ]; echo $((1 - $?)) > /logs/verifier/reward.txt"#;
+    assert_eq!(test.terminal.admit(&with(after), &test.workbench).await, Ok(Vec::new()));
+    let around = r#"{ [ "$(/app/out.txt)" = hi ]; echo $((1 - $?)); } > /logs/verifier/reward.txt"#;
+    let notes = test.terminal.admit(&with(around), &test.workbench).await.expect("it scores");
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].contains("no trainer may learn from such episodes"), "{notes:?}");
+    assert!(notes[0].contains("the reward was not seen to be written by the tests alone"), "{notes:?}");
 }
 
 #[tokio::test]

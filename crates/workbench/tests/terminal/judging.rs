@@ -27,6 +27,16 @@ async fn a_task_that_lies_is_told_so() {
 }
 
 #[tokio::test]
+async fn a_set_up_that_fails_is_a_fault_of_the_task() {
+    let test = TestWorkbench::new();
+    let row = test
+        .row(&PLAIN.replace("run: echo \"$FLAG $SEED\" > seen.txt; (sleep 1000 &)", "run: echo no such thing; exit 3"));
+    let report = check_task(&test.terminal, &row, &test.workbench, None).await;
+    let expected = "the set-up of the task failed, correct it: `echo no such thing; exit 3` printed: no such thing";
+    assert_eq!(report.faults[0].trim(), expected);
+}
+
+#[tokio::test]
 async fn a_declared_floor_holds_what_doing_nothing_scores_and_no_more() {
     let test = TestWorkbench::new();
     // Its first check holds from the beginning, and its solution does not reach the second.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::StreamExt;
 use palestra_protocol::environment::Environment;
+use palestra_protocol::run::RunPlan;
 use palestra_protocol::spec::Collect;
 use palestra_protocol::spec::play::EnvironmentMix;
 use serde::Serialize;
@@ -13,7 +14,7 @@ use crate::context::Context;
 use crate::earlier::{EarlierEpisodes, Role};
 use crate::failure::WorkError;
 use crate::lines::Lines;
-use crate::playing::{FinishedEpisode, Plan, Resumed, find_all, play_all, scored, status, versioned};
+use crate::playing::{FinishedEpisode, Plan, Resumed, find_all, play_all, scored, split, status, versioned};
 
 /// The file with a line per exported episode.
 const EPISODES: &str = "episodes.jsonl";
@@ -42,6 +43,9 @@ pub(super) async fn run(collect: &Collect, context: &Context) -> Result<Value, W
     let policy = context.policy(&collect.policy.from, &collect.sampling).await?;
     let mut lines = context.lines(EPISODES).await?;
     let (mut all, mut by_name) = (Collected::default(), BTreeMap::<String, Collected>::new());
+    let (policy_name, seed) = (collect.policy.from.to_string(), Some(collect.seed));
+    let planned = RunPlan { policy: policy_name, split: split(&environments), seed, episodes: collect.episodes };
+    context.plan(planned).await?;
     let plan = Plan {
         resumed: Resumed { earlier: &earlier, group: Role::Policy.group(context.lease.job()) },
         from: &collect.policy.from,

@@ -1,9 +1,12 @@
 //! `evaluate`: measures a policy, with intervals clustered by task, and compares it with a baseline task by task.
 
+use std::collections::BTreeSet;
+
 use futures::StreamExt;
 use palestra_protocol::environment::Environment;
 use palestra_protocol::id::JobId;
 use palestra_protocol::job::{JobKind, JobState};
+use palestra_protocol::run::RunPlan;
 use palestra_protocol::spec::play::{EnvironmentMix, PolicyFrom};
 use palestra_protocol::spec::train::ToolFormat;
 use palestra_protocol::spec::{Baseline, Evaluate};
@@ -15,7 +18,7 @@ use crate::earlier::{EarlierEpisodes, Role};
 use crate::failure::WorkError;
 use crate::lines::read_outcomes;
 use crate::play::policy::ReadyPolicy;
-use crate::playing::{Plan, Resumed, find_all, line, play_all, versioned};
+use crate::playing::{Plan, Resumed, find_all, line, play_all, split, versioned};
 use crate::report::{PolicyOutcomes, Report, compare, shortened};
 use crate::stats::summary::summarise;
 
@@ -45,6 +48,10 @@ pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value,
         }
         None => None,
     };
+    if let Some(ReadyBaseline::Fetched(job, fetched)) = &ready_baseline {
+        check_shared(*job, fetched, &environments)?;
+    }
+    plan(evaluate, &environments, of_one * (1 + u64::from(played_baseline)), context).await?;
     let (from, measured) = (&evaluate.policy.from, ready(evaluate, &evaluate.policy.from, context).await?);
     if let Some(ReadyBaseline::Plays(other, ready)) = &ready_baseline
         && let Some(warning) = unlike((from, measured.tool_format()), (*other, ready.tool_format()))
@@ -72,7 +79,10 @@ pub(super) async fn run(evaluate: &Evaluate, context: &Context) -> Result<Value,
     if let Some(baseline) = &baseline
         && baseline.comparison.pairs == 0
     {
-        context.log("warn", "no episode has a partner in the baseline: other tasks, seeds or versions were played");
+        return Err(WorkError::bad_data(format!(
+            "no scored episode of {} has a partner in {}, so there is nothing to compare: name a baseline that played the same tasks with the same `seed`, and see {EPISODES} for what was played",
+            evaluate.policy.from, baseline.from
+        )));
     }
     let report = Report {
         policy: evaluate.policy.from.to_string(),
@@ -105,6 +115,40 @@ fn unlike(
         own.as_str(),
         other.as_str()
     ))
+}
+
+/// Records what the run of this attempt plays.
+async fn plan(
+    evaluate: &Evaluate,
+    environments: &[(EnvironmentMix, Environment)],
+    episodes: u64,
+    context: &Context,
+) -> Result<(), WorkError> {
+    let policy = match &evaluate.baseline {
+        Some(Baseline::Policy(other)) => format!("{} and {}", evaluate.policy.from, other.from),
+        _ => evaluate.policy.from.to_string(),
+    };
+    let seed = Some(evaluate.seed);
+    context.plan(RunPlan { policy, split: split(environments), seed, episodes }).await
+}
+
+/// Refuses an earlier evaluation that shares nothing with this one, before anything is played.
+fn check_shared(
+    job: JobId,
+    fetched: &PolicyOutcomes,
+    environments: &[(EnvironmentMix, Environment)],
+) -> Result<(), WorkError> {
+    let ours: Vec<String> = environments.iter().map(|(_, environment)| versioned(environment)).collect();
+    if fetched.outcomes.iter().any(|outcome| ours.iter().any(|name| **name == *outcome.environment)) {
+        return Ok(());
+    }
+    let theirs: BTreeSet<&str> = fetched.outcomes.iter().map(|outcome| &*outcome.environment).collect();
+    let theirs: Vec<&str> = theirs.into_iter().collect();
+    Err(WorkError::bad_spec(format!(
+        "the baseline {job} played {}, and this evaluation plays {}, so there is nothing to compare: name an evaluation of the same environments and versions",
+        theirs.join(", "),
+        ours.join(", ")
+    )))
 }
 
 /// A baseline that is ready.

@@ -19,6 +19,9 @@ const JUDGED_AT_ONCE: usize = 8;
 const EPISODES_PER_PAGE: u32 = 200;
 /// Changed verdicts that the result names.
 const CHANGES_MAX: usize = 1_000;
+/// Part of an episode that another judge does not change.
+const NOTE: &str =
+    "each episode was judged as it was recorded: its actions, and the task with its answer as the session had them";
 /// The file with a line per episode.
 const LINES: &str = "rescored.jsonl";
 /// Prefix of the version of a rule, rather than of an environment.
@@ -123,6 +126,7 @@ pub(super) async fn run(rescore: &Rescore, context: &Context) -> Result<Value, W
     let mut result = serde_json::to_value(&counts)?;
     result["changes"] = Value::Array(changes);
     result["artifact"] = json!(LINES);
+    result["note"] = json!(NOTE);
     Ok(result)
 }
 

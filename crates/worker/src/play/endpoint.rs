@@ -4,7 +4,7 @@
 //! elsewhere.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use palestra_protocol::action::Action;
 use palestra_protocol::spec::play::Sampling;
@@ -18,8 +18,10 @@ use super::turn::{CUT, PolicyInput, PolicyOutput, Tokens};
 
 /// Time limit of connecting, in milliseconds.
 const CONNECT_MS_MAX: u64 = 10_000;
-/// Time limit of an answer, in milliseconds.
-const ANSWER_MS_MAX: u64 = 10 * 60_000;
+/// Time limit of an answer where nobody sets another, in seconds.
+pub const ANSWER_S_DEFAULT: u64 = 600;
+/// Longest time limit of an answer, in seconds.
+pub const ANSWER_S_MAX: u64 = 86_400;
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// Characters of a refusal that are quoted.
@@ -68,7 +70,13 @@ impl Endpoint {
     ///
     /// # Errors
     /// When that is no address, or its host is not allowed.
-    pub fn new(address: &str, hosts: &Hosts, key: Option<&str>, sampling: &Sampling) -> Result<Self, PlayError> {
+    pub fn new(
+        address: &str,
+        hosts: &Hosts,
+        key: Option<&str>,
+        sampling: &Sampling,
+        answer_timeout: Duration,
+    ) -> Result<Self, PlayError> {
         let mut url = Url::parse(address).map_err(|error| PlayError::Policy(format!("{address:?}: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(PlayError::Policy(format!("{address:?} is no address: give one of the form http://host/v1")));
@@ -87,7 +95,7 @@ impl Endpoint {
         let http = Http::builder()
             .redirect(Redirects::none())
             .connect_timeout(Duration::from_millis(CONNECT_MS_MAX))
-            .timeout(Duration::from_millis(ANSWER_MS_MAX))
+            .timeout(answer_timeout)
             .build()
             .map_err(|error| PlayError::Policy(error.to_string()))?;
         Ok(Self {
@@ -143,7 +151,8 @@ impl Endpoint {
         };
         let mut response = request.send().await.map_err(unreachable)?;
         let status = response.status();
-        let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let wait =
+            response.headers().get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?, SystemTime::now()));
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if bytes.len() + chunk.len() > ANSWER_BYTES_MAX {
@@ -177,12 +186,21 @@ impl Refusal {
     }
 }
 
-/// A passing failure may be tried again, after the seconds that `Retry-After` says; a fault of the request itself may not. Any other ends
+/// Time to wait as `Retry-After` says it: in seconds, or by the date (RFC 9110, section 10.2.3). A date that has passed asks for none.
+fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    httpdate::parse_http_date(text).ok().map(|date| date.duration_since(now).unwrap_or_default())
+}
+
+/// A passing failure may be tried again, after the time that `Retry-After` says; a fault of the request itself may not. Any other ends
 /// all episodes, unless the policy has answered before: then address and key are right.
-fn refusal(status: StatusCode, retry_after_s: Option<u64>, bytes: &[u8], answered: bool) -> Refusal {
+fn refusal(status: StatusCode, retry_after: Option<Duration>, bytes: &[u8], answered: bool) -> Refusal {
     let text: String = String::from_utf8_lossy(bytes).chars().take(EXCERPT_CHARACTERS_MAX).collect();
     let told = |advice: &str| format!("the policy's server answered {status}, {advice}: {text}");
-    let wait = retry_after_s.map(|seconds| Duration::from_secs(seconds.min(RETRY_AFTER_S_MAX)));
+    let wait = retry_after.map(|wait| wait.min(Duration::from_secs(RETRY_AFTER_S_MAX)));
     match status {
         StatusCode::TOO_MANY_REQUESTS => {
             Refusal { error: PlayError::Turn(told("play fewer episodes at once")), may_pass: true, wait }
@@ -260,20 +278,32 @@ mod tests {
     #[test]
     fn what_stands_behind_the_sign_names_the_model() {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let sampling = Sampling::default();
-        let endpoint = Endpoint::new("http://localhost:8000/v1/#qwen", &Hosts::Any, None, &sampling).unwrap();
+        let (sampling, timeout) = (Sampling::default(), Duration::from_secs(ANSWER_S_DEFAULT));
+        let new = |address| Endpoint::new(address, &Hosts::Any, None, &sampling, timeout);
+        let endpoint = new("http://localhost:8000/v1/#qwen").unwrap();
         assert_eq!((endpoint.url.as_str(), &*endpoint.model), ("http://localhost:8000/v1/chat/completions", "qwen"));
-        let endpoint = Endpoint::new("http://localhost:8000", &Hosts::Any, None, &sampling).unwrap();
+        let endpoint = new("http://localhost:8000").unwrap();
         assert_eq!(endpoint.model, MODEL_DEFAULT);
         for wrong in ["localhost", "file:///etc/passwd"] {
-            assert!(matches!(Endpoint::new(wrong, &Hosts::Any, None, &sampling), Err(PlayError::Policy(_))), "{wrong}");
+            assert!(matches!(new(wrong), Err(PlayError::Policy(_))), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_wait_is_told_in_seconds_or_by_a_date() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let seconds = |text| retry_after(text, now).map(|wait| wait.as_secs());
+        assert_eq!(seconds(" 7 "), Some(7));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:50:07 GMT"), Some(30));
+        assert_eq!(seconds("Sunday, 06-Nov-94 08:50:07 GMT"), Some(30), "the form of RFC 850 is read too");
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:00:00 GMT"), Some(0));
+        assert_eq!(seconds("soon"), None);
     }
 
     #[test]
     fn a_refusal_says_whether_and_when_to_ask_again() {
         let told = |status, after| {
-            let refusal = refusal(status, after, b"why", false);
+            let refusal = refusal(status, after.map(Duration::from_secs), b"why", false);
             (refusal.may_pass, refusal.wait.map(|wait| wait.as_secs()), refusal.error.ends_all())
         };
         assert_eq!(told(StatusCode::TOO_MANY_REQUESTS, Some(7)), (true, Some(7), false));

@@ -1,6 +1,7 @@
 //! A policy by its name, made ready to play.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use palestra_client::{Client, PolicyQuery};
 use palestra_protocol::id::{JobId, PolicyId};
@@ -28,6 +29,8 @@ pub struct PolicyContext {
     pub hosts: Hosts,
     /// Their credential.
     pub key: Option<String>,
+    /// Time limit of an answer of theirs.
+    pub answer_timeout: Duration,
 }
 
 /// Policies of a job among which the one that it left is looked for.
@@ -53,7 +56,13 @@ impl ReadyPolicy {
             PolicyFrom::Random => return Ok(Self::Builtin(Builtin::Random)),
             PolicyFrom::Null => return Ok(Self::Builtin(Builtin::Null)),
             PolicyFrom::Url(url) => {
-                let endpoint = Endpoint::new(url, &context.hosts, context.key.as_deref(), &context.sampling)?;
+                let endpoint = Endpoint::new(
+                    url,
+                    &context.hosts,
+                    context.key.as_deref(),
+                    &context.sampling,
+                    context.answer_timeout,
+                )?;
                 return Ok(Self::Model(Arc::new(Model::Endpoint(endpoint))));
             }
             PolicyFrom::Mlp | PolicyFrom::TinyTransformer | PolicyFrom::File(_) => {

@@ -49,6 +49,8 @@ struct ComparisonOrder<'a> {
     solution: &'a str,
     asserts: Vec<&'a str>,
     answers: Option<&'a [Option<String>]>,
+    /// True if only faults of the asserts are asked for.
+    faults: bool,
 }
 
 #[derive(Serialize)]
@@ -107,7 +109,7 @@ impl<'a> AssertComparer<'a> {
         if let Some(plan) = known {
             return Ok(plan);
         }
-        let plan: Arc<Plan> = Arc::new(self.ask(None).await?);
+        let plan: Arc<Plan> = Arc::new(self.ask(None, false).await?);
         let mut plans = plans.0.lock();
         if plans.len() >= PLANS_MAX {
             plans.clear();
@@ -118,12 +120,18 @@ impl<'a> AssertComparer<'a> {
 
     /// Compares the answers: `accepted`, or why not; `None` where the assert ran whole.
     pub(super) async fn compare(&mut self, answers: &[Option<String>]) -> Result<Vec<Option<String>>, JudgeError> {
-        self.ask(Some(answers)).await
+        self.ask(Some(answers), false).await
+    }
+
+    /// Reasons why asserts check nothing, in words that go on after their text; `None` for a sound one.
+    pub(super) async fn faults(&mut self) -> Result<Vec<Option<String>>, JudgeError> {
+        self.ask(None, true).await
     }
 
     async fn ask<T: for<'de> Deserialize<'de>>(
         &mut self,
         answers: Option<&[Option<String>]>,
+        faults: bool,
     ) -> Result<Vec<T>, JudgeError> {
         let solutions = self.problem.solutions();
         let order = ComparisonOrder {
@@ -132,6 +140,7 @@ impl<'a> AssertComparer<'a> {
             solution: solutions.first().map_or("", |solution| solution.source.as_str()),
             asserts: self.problem.asserts.iter().map(|assert| assert.assert.as_str()).collect(),
             answers,
+            faults,
         };
         let input = serde_json::to_vec(&order).map_err(|error| JudgeError::Verifier(error.to_string()))?;
         let mut trial = script(self.python, "trusted.py", TRUSTED_LIMITS);

@@ -161,6 +161,32 @@ def split(source, names):
     return splitter.calls, modules, compile(expression, "comparison", "eval", dont_inherit=True)
 
 
+def faults(asserts, setup, entry):
+    """For each assert, why it checks nothing; None for a sound one."""
+    helpers = ast.parse(setup)
+    helped = any(isinstance(node, ast.Assert) for node in ast.walk(helpers))
+    words, called = [], loaded(helpers)
+    for source in asserts:
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError) as error:
+            words.append(f"is no Python: {error}")
+            continue
+        called |= loaded(tree)
+        tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+        if not tests and not helped:
+            words.append("asserts nothing: begin it with `assert`")
+        elif any(isinstance(test, ast.Constant) for test in tests):
+            words.append("checks nothing: let it compare what the submission returns")
+        elif any(isinstance(test, ast.Tuple) and test.elts for test in tests):
+            words.append("always holds, since it asserts a tuple: leave out the parentheses around it")
+        else:
+            words.append(None)
+    if entry and entry not in called:
+        words = [word or f"does not call the entry `{entry}`, and no other does: call it" for word in words]
+    return words
+
+
 def distinct(items):
     """The items; refuses many that hash alike, which honest sets and dictionaries never hold and which take quadratic time."""
     hashes = sorted(hash(item) for item in items)
@@ -258,6 +284,9 @@ def shown(answer):
 def main():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     order = json.loads(sys.stdin.buffer.read())
+    if order.get("faults"):
+        print(json.dumps(faults(order["asserts"], order["setup"], order["entry"])))
+        return
     names = Names(order["setup"], order["entry"], order["solution"])
     results = []
     for number, source in enumerate(order["asserts"]):
