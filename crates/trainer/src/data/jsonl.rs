@@ -31,6 +31,9 @@ pub struct Example {
     pub metadata: Value,
 }
 
+/// A line that is no example: its number from 1, and why.
+pub type BrokenLine = (u64, String);
+
 /// Reads `{"messages":[..],"tools":[..]?,"parallel_tool_calls":bool?,"metadata":..?}`, one per line.
 ///
 /// # Errors
@@ -45,7 +48,7 @@ pub fn read(source: impl Read) -> Result<Vec<Example>, TrainerError> {
 ///
 /// # Errors
 /// `Io` where `source` fails.
-pub fn scan(source: impl Read) -> Result<(Vec<Example>, Vec<(u64, String)>), TrainerError> {
+pub fn scan(source: impl Read) -> Result<(Vec<Example>, Vec<BrokenLine>), TrainerError> {
     let mut source = std::io::BufReader::new(source);
     let (mut examples, mut faults) = (Vec::new(), Vec::new());
     // Blank lines are faults only where a line follows.

@@ -25,9 +25,9 @@ impl Judge<'_> {
             }
         }
         if self.problem.asserts.is_empty() {
-            self.prove_tests().await?
+            self.prove_tests().await?;
         } else {
-            self.prove_asserts().await?
+            self.prove_asserts().await?;
         }
         Ok(notes)
     }

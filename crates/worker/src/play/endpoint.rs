@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_whether_and_when_to_ask_again() {
-        let told = |status, after| {
+        let told = |status, after: Option<u64>| {
             let refusal = refusal(status, after.map(Duration::from_secs), b"why", false);
             (refusal.may_pass, refusal.wait.map(|wait| wait.as_secs()), refusal.error.ends_all())
         };
