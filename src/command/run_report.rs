@@ -19,6 +19,8 @@ use crate::terminal::visible;
 
 /// Episodes of a page.
 const EPISODES_PER_PAGE: u32 = 1_000;
+/// Reason of an episode that goes on, or was not judged.
+const UNJUDGED: &str = "no_verdict";
 /// Most attempts per task for which the share of solved tasks is told.
 const ATTEMPTS_TOLD: u32 = 1;
 
@@ -175,7 +177,7 @@ fn outcome(episode: &Episode) -> Outcome {
             }
             _ => Err(verdict.status.as_str().into()),
         },
-        None => Err("no_verdict".into()),
+        None => Err(UNJUDGED.into()),
     };
     Outcome {
         environment: episode.environment.as_str().into(),

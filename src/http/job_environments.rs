@@ -68,7 +68,7 @@ pub(super) async fn check(app: &App, tenant: &Tenant, request: &CreateJob) -> Re
     if faults.is_empty() { Ok(()) } else { Err(JobsError::Invalid(faults).into()) }
 }
 
-/// What a rescoring names and nobody has. Stored episodes outlive their environment, so one with episodes is known as well.
+/// Faults of names in a rescoring that nobody has. Stored episodes outlive their environment, so one with episodes is known as well.
 async fn unknown_to_rescore(app: &App, tenant: &Tenant, rescore: &Rescore) -> Result<Vec<Fault>, Failure> {
     let mut faults = Vec::new();
     if let Some(run) = rescore.run {

@@ -22,7 +22,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
     ("apps", &["state"]),
     ("sandbox", &["sandbox-agent"]),
     ("workbench", &["protocol", "sandbox", "state"]),
-    ("sql", &["sqlite-worker"]),
+    ("sql", &["sqlite-worker", "state"]),
     ("environment", &["protocol", "state"]),
     ("puzzles", &["environment", "protocol"]),
     ("families", &["apps", "environment", "protocol", "puzzles", "sandbox", "sql", "state", "workbench"]),

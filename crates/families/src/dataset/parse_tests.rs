@@ -50,7 +50,7 @@ fn each_broken_line_is_reported_by_its_number() {
         (r#"{"messages":[{"role":"tool","content":"a"}],"answer":1}"#, None, "unknown variant"),
         (r#"{"messages":[{"role":"user","content":"a","name":"b"}],"answer":1}"#, None, "unknown field"),
         (r#"{"prompt":"a","answer":1,"solution":2}"#, None, "unknown field `solution`"),
-        (r#"{"prompt":"a","answer":1,"answer":2}"#, None, "column 35: an object has two members \"answer\""),
+        (r#"{"prompt":"a","answer":1,"answer":2}"#, None, "column 36: an object has two members \"answer\""),
         (r#"{"prompt":"a","answer":1,"metadata":{"k":1,"k":2}}"#, None, "two members \"k\""),
         (r#"{"prompt":1,"answer":1}"#, None, "invalid type"),
         (r#"{"prompt":"a","answer":""}"#, Some("answer"), "empty answer would pass"),
@@ -109,7 +109,8 @@ fn faults_of_the_whole_file_stand_beside_those_of_lines() {
         let submission = Submission { name: Some(name.to_owned()), ..Submission::default() };
         let found = parse(&submission, b"x\n{\"prompt\":\"a\",\"answer\":1}").expect_err("faults");
         assert_eq!(found.len(), 2, "{name}");
-        assert!(found[0].detail.contains("is called dataset/"), "{name}");
+        let words = if name.is_empty() { "has no name: give it with --name" } else { "is called dataset/" };
+        assert!(found[0].detail.contains(words), "{name}");
     }
     let submission = Submission { verifier: Some(json!("nosuch")), ..submission() };
     let found = parse(&submission, b"{\"prompt\":\"a\",\"answer\":1}").expect_err("faults");

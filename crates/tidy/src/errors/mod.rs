@@ -51,7 +51,6 @@ const APART: &[(&str, &str)] = &[
     ("crates/families/src/app/mod.rs: the task", "tasks are read as they were written"),
     ("crates/families/src/dataset/mod.rs: the task's secret", "tasks are read as they were written"),
     ("crates/families/src/sql/mod.rs: the tasks are in the store", "tasks are asked for where they are"),
-    ("crates/families/src/dataset/parse.rs: column {}: {detail}", "goes on with a fault of this list"),
     ("crates/families/src/app/shipped.rs", "shipped definitions, which tests read"),
     ("crates/families/src/work/shipped.rs", "shipped definitions, which tests read"),
     ("crates/trainer/src/chat/message.rs", "ends the text about a data set, which says to correct the line"),

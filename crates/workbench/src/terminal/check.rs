@@ -32,7 +32,7 @@ pub struct Report {
     pub null: Option<f64>,
     /// Score of each cheat, and whether a trainer may learn from it.
     pub cheats: BTreeMap<String, (f64, bool)>,
-    /// What its author should know, as `task: words`.
+    /// Notes for its author, as `task: words`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Everything that is wrong; empty for a sound task.
