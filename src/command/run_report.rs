@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use palestra_client::{Client, EpisodeQuery};
 use palestra_protocol::episode::Episode;
 use palestra_protocol::id::RunId;
-use palestra_protocol::run::{Run, RunPlan};
+use palestra_protocol::run::{Run, RunPlan, RunState};
 use palestra_protocol::verdict::Status;
 use palestra_worker::stats::clustered::Estimate;
 use palestra_worker::stats::outcome::{Outcome, Scored};
@@ -14,15 +14,20 @@ use palestra_worker::stats::summary::{self, Summary};
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::runs::shown;
 use crate::terminal::visible;
 
 /// Episodes of a page.
 const EPISODES_PER_PAGE: u32 = 1_000;
-/// Reason of an episode that goes on, or was not judged.
-const UNJUDGED: &str = "no_verdict";
 /// Most attempts per task for which the share of solved tasks is told.
 const ATTEMPTS_TOLD: u32 = 1;
+
+/// The state in words: a run that was deleted keeps its episodes and scores.
+pub(super) const fn shown(state: RunState) -> &'static str {
+    match state {
+        RunState::Deleted => "ended",
+        other => other.as_str(),
+    }
+}
 
 /// A run with its episodes.
 #[derive(Debug, Serialize)]
@@ -170,15 +175,13 @@ fn differences(run: &RunReport, baseline: &RunReport) -> Vec<String> {
 }
 
 fn outcome(episode: &Episode) -> Outcome {
-    let result = match &episode.verdict {
-        Some(verdict) => match (verdict.status, verdict.score) {
-            (Status::Scored, Some(score)) => {
-                Ok(Scored { score, strict: verdict.strict == Some(1), passed: verdict.passed })
-            }
-            _ => Err(verdict.status.as_str().into()),
-        },
-        None => Err(UNJUDGED.into()),
-    };
+    let scored = episode.verdict.as_ref().and_then(|verdict| {
+        let score = verdict.score.filter(|_| verdict.status == Status::Scored)?;
+        Some(Scored { score, strict: verdict.strict == Some(1), passed: verdict.passed })
+    });
+    // An episode without a verdict goes on, or was not judged.
+    let reason = || episode.verdict.as_ref().map_or("no_verdict", |verdict| verdict.status.as_str());
+    let result = scored.ok_or_else(|| reason().into());
     Outcome {
         environment: episode.environment.as_str().into(),
         task: episode.task.as_str().into(),

@@ -101,14 +101,6 @@ async fn act(target: &Target, arguments: &RunsArguments, output: &mut impl Write
     }
 }
 
-/// The state in words: a run that was deleted keeps its episodes and scores.
-pub(super) const fn shown(state: RunState) -> &'static str {
-    match state {
-        RunState::Deleted => "ended",
-        other => other.as_str(),
-    }
-}
-
 /// The environment that was played, and the number of others.
 fn played(run: &RunSummary) -> String {
     match (&run.environment, run.environments) {

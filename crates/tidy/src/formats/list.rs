@@ -101,7 +101,11 @@ pub(super) const SECTIONS: &[Section] = &[
     Section {
         page: "docs/jobs.md",
         heading: "The line of a run",
-        types: &[("", "src/command/tally.rs", "Line"), ("not_scored.REASON.", "src/command/tally.rs", "Unscored")],
+        types: &[
+            ("", "src/command/tally.rs", "Line"),
+            ("not_scored.REASON.", "src/command/tally.rs", "Counted"),
+            ("not_trainable.", "src/command/tally.rs", "Counted"),
+        ],
     },
     Section {
         page: "docs/jobs.md",
