@@ -236,7 +236,7 @@ def checkpoints(api, splits, start):
         expect(digests[1] == digests[2], f"the last checkpoint is not what the training leaves: {digests[1:]}")
         expect(digests[0] != digests[1] and digests[0].keys() == digests[1].keys(), f"the middle is the end: {digests}")
         status, _, text = api.raw("POST", "/v1/policies", {"job": job["id"], "step": 7})
-        expect(status == 422 and "4, 8, 12" in text, f"a step without a checkpoint: {status} {text[:300]}")
+        expect(status == 422 and b"4, 8, 12" in text, f"a step without a checkpoint: {status} {text[:300]}")
         evaluation = {"policy": {"from": middle["id"]}, "environments": [{"name": NAME, "split": "test"}], "episodes": 20}
         measured = wait(api, api.post("/v1/jobs", {"kind": "evaluate", "spec": evaluation})["id"])
         expect(measured["state"] == "succeeded", f"the evaluation {measured['state']}: {measured['error']}")
