@@ -11,7 +11,7 @@ use super::choice::{choice, whole};
 use super::failure::Failure;
 use super::jobs::write_json;
 use super::listed::write_page;
-use super::run_report::{RunComparison, RunReport};
+use super::run_report::{RunComparison, RunReport, shown};
 use super::target::{Keep, Target, TargetArguments};
 use crate::table::{Table, facts};
 use crate::terminal::visible;
