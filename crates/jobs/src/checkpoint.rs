@@ -70,12 +70,15 @@ impl QueueTransaction<'_> {
         let events = self.transaction.last_job_events(row.id, JobEventKind::Checkpoint, CHECKPOINTS_MAX).await?;
         let kept = unchanged(events, &self.transaction.artifacts(row.id).await?);
         if kept.is_empty() {
-            let wait = if row.state.is_over() {
-                "name a job that keeps one, by checkpoint.every of its spec"
+            let id = row.id;
+            let detail = if row.state.is_over() {
+                format!(
+                    "{id} keeps no checkpoint: choose a job that keeps one, which checkpoint.every of its spec sets"
+                )
             } else {
-                "wait for its first, which checkpoint.every of its spec sets"
+                format!("{id} keeps no checkpoint yet: wait for its first, which checkpoint.every of its spec sets")
             };
-            return Err(fault("job", format!("{} keeps no checkpoint: {wait}", row.id)));
+            return Err(fault("job", detail));
         }
         let steps: BTreeSet<u64> = kept.iter().map(|checkpoint| checkpoint.step).collect();
         // The newest is first, also of two after the same step.

@@ -115,7 +115,8 @@ fn parse(event: &ReportedEvent) -> Result<Effect, String> {
                 return Err(format!("a checkpoint must have 1 to {CHECKPOINT_FILES_MAX} artefacts"));
             }
             if let Some(policy) = &checkpoint.policy {
-                check_policy(policy).map_err(|(field, detail)| format!("policy.{field}: {detail}"))?;
+                check_policy(policy)
+                    .map_err(|(field, detail)| format!("the policy does not fit, correct its {field}: {detail}"))?;
                 let other = policy.artifacts.iter().find(|name| !checkpoint.artifacts.contains(name));
                 if let Some(name) = other {
                     return Err(format!("policy.artifacts: {name:?} is no file of the checkpoint: name it there too"));

@@ -160,7 +160,7 @@ async fn a_checkpoint_whose_policy_does_not_fit_is_refused() {
     foreign["artifacts"][0] = json!("checkpoints/40/model.safetensors");
     let mut unnamed = described(60);
     unnamed["architecture"] = json!("");
-    for (policy, part) in [(foreign, "no file of the checkpoint"), (unnamed, "policy.architecture")] {
+    for (policy, part) in [(foreign, "no file of the checkpoint"), (unnamed, "correct its architecture")] {
         let Err(JobsError::Invalid(faults)) = keep(&fixture, &lease, 60, policy).await else { panic!("it is taken") };
         assert!(faults[0].detail.contains(part), "{faults:?}");
     }

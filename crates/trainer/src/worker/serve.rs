@@ -76,7 +76,7 @@ pub(super) fn serve(spec: &Serve, device: &Device, files: &Files, reporter: &Rep
     }
 }
 
-/// What people read of the job: how long it keeps the trainer.
+/// Progress of the job for people: how long it keeps the trainer.
 fn standing(spec: &Serve) -> Progress {
     let message = match spec.idle_ms {
         Some(idle_ms) => format!("answers; ends {} s after the last request", idle_ms as f64 / 1_000.0),
