@@ -55,9 +55,12 @@ async fn a_run_keeps_its_plan() {
     assert_eq!(server.get("/v1/runs").await.ok()["data"][0]["plan"], plan);
     let mixed = json!({"policy": "builtin:null", "split": null, "seed": null, "episodes": 0});
     assert_eq!(put(&json!({"policy": "builtin:null", "episodes": 0})).await.ok()["plan"], mixed);
+    // An evaluation names its policy and its baseline, and each may be the longest address.
+    let long = json!({"policy": "x".repeat(2 * 4_100 + 5), "split": null, "seed": null, "episodes": 1});
+    assert_eq!(put(&long).await.ok()["plan"], long);
     for (wrong, code) in [
         (json!({"policy": "", "episodes": 1}), "invalid"),
-        (json!({"policy": "x".repeat(501), "episodes": 1}), "invalid"),
+        (json!({"policy": "x".repeat(10_001), "episodes": 1}), "invalid"),
         (json!({"policy": "x", "episodes": 1_u64 << 53}), "invalid"),
         (json!({"policy": "x", "episodes": 1, "polcy": "y"}), "invalid"),
     ] {

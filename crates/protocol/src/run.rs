@@ -23,8 +23,8 @@ pub struct CreateRun {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunPlan {
-    /// The policy that acts, such as `builtin:random`; 1 to 500 bytes.
-    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 500))]
+    /// The policy that acts, such as `builtin:random`; 1 to 10,000 bytes.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 10_000))]
     pub policy: String,
     /// The split of its tasks; null where they are of several.
     #[serde(default)]

@@ -15,7 +15,7 @@ use palestra_store::row::{PageRequest, RunRow, RunTotals};
 use palestra_store::{Store, StoreError};
 
 /// Longest policy or split of a plan, in bytes.
-const PLAN_TEXT_BYTES_MAX: usize = 500;
+const PLAN_TEXT_BYTES_MAX: usize = 10_000;
 /// Largest number of a plan, which every JSON implementation carries exactly.
 const PLAN_NUMBER_MAX: u64 = (1 << 53) - 1;
 /// Shortest lease.
