@@ -528,7 +528,7 @@ async fn environments_that_a_job_cannot_play_are_refused_with_the_name_that_was_
             "spec.environments[0].name",
             "did you mean \"puzzle/countdown\"?",
         ),
-        (train("puzzle/countdown@99", small, "grpo", "test"), "spec.environments[0].name", "leave the version out"),
+        (train("puzzle/countdown@99", small, "grpo", "test"), "spec.environments[0].name", "it has version 1 alone"),
         (train("puzzle/countdown", small, "grpo", "tests"), "spec.evaluate.split", "did you mean \"test\"?"),
         (train("puzzle/countdown", "builtin:mlp", "ppo", "test"), "spec.environments[0].name", "data.vector"),
         (train("control/cartpole", "builtin:mlp", "grpo", "test"), "spec.algorithm.name", "by ppo alone"),

@@ -198,14 +198,15 @@ const ABOUT: &str = "is not written: of an impossible task from a template it is
 
 impl AnswerDefinition {
     fn read(at: &At<'_>) -> Option<Self> {
+        // No field: what others see of answers has it, so that it is written here too.
+        if let Some((_, about)) = at.entries()?.into_iter().find(|(key, _)| &*key.text == "about") {
+            about.fault(ABOUT.to_owned());
+            return None;
+        }
         let mut fields = at.fields()?;
         let status = fields.required("status").and_then(|at| at.choice(&Status::WORDS));
         let code = maybe(fields.optional("code"), Name::read);
         let slots = listed(fields.optional("slots"), bindings);
-        if let Some(about) = fields.optional("about") {
-            about.fault(ABOUT.to_owned());
-            return None;
-        }
         fields.finish();
         Some(Self { status: status?, code: code?, slots: slots? })
     }
