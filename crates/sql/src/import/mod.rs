@@ -79,7 +79,7 @@ pub async fn read(files: &BTreeMap<String, Vec<u8>>, sqlite: &Arc<dyn Engine>) -
     let mut faults = Vec::new();
     let sources = files::databases(files, &mut faults);
     let questions = questions::questions(files, &mut faults);
-    let mut imported = Imported::default();
+    let mut imported = Imported { notes: questions::contradictions(&questions), ..Imported::default() };
     let mut known: Vec<String> = Vec::new();
     for (name, (path, source)) in sources {
         known.push(name.clone());
