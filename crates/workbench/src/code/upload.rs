@@ -228,6 +228,6 @@ not json
     #[test]
     fn a_key_that_stands_twice_is_refused_with_its_line() {
         let reported = faults(r#"{"prompt":"a","tests":[{"output":"1"}],"files":{"x":"1","x":"2"}}"#);
-        assert_eq!(reported, ["line 1: an object has two members \"x\" at column 60"]);
+        assert_eq!(reported, ["line 1: an object has two members \"x\" at column 64"]);
     }
 }

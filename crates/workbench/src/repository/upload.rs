@@ -201,7 +201,7 @@ mod tests {
         assert!(faults[0].detail.contains("two members \"patch\""), "{}", faults[0].detail);
         let faults = rows(&files(&[("one/instance.json", line)])).expect_err("refused");
         assert_eq!(faults[0].place, "one/instance.json");
-        assert!(faults[0].detail.contains("two members \"patch\" at line 1 column 41"), "{}", faults[0].detail);
+        assert!(faults[0].detail.contains("two members \"patch\" at line 1 column 47"), "{}", faults[0].detail);
     }
 
     #[test]

@@ -66,10 +66,13 @@ const FORGERIES: [(&str, &str); 14] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_submission_can_only_answer_the_calls_of_an_assert() {
     let Some(fixture) = fixture().await else { return };
-    let problem = problem(json!({"prompt": "Double.", "entry": "double", "time_ms": 1_000, "setup": "import math",
+    let solution = "def double(n):\n    return n * 2";
+    let problem = problem(
+        json!({"prompt": "Double.", "entry": "double", "time_ms": 1_000, "setup": "import math", "solution": solution,
         "asserts": ["assert double(2) == 4", "assert sorted([double(3), double(1)]) == [2, 6]",
-            "assert math.isclose(double(0.1), 0.2)", "assert abs(double(5) - 10) < 1e-6", "assert double([1]) == [1, 1]"]}));
-    let honest = fixture.judge(&problem, "python", "def double(n):\n    return n * 2").await.expect("a judgement");
+            "assert math.isclose(double(0.1), 0.2)", "assert abs(double(5) - 10) < 1e-6", "assert double([1]) == [1, 1]"]}),
+    );
+    let honest = fixture.judge(&problem, "python", solution).await.expect("a judgement");
     assert!((score(&honest) - 1.0).abs() < 1e-9, "{honest:#?}");
     assert_eq!((honest.from, honest.trainable), (From::Fresh, true));
     for (name, source) in FORGERIES {
