@@ -96,8 +96,8 @@ impl Judge<'_> {
             return Err(format!("{described} holds for an empty program: let it compare what the submission returns"));
         }
         let Some(entry) = &self.problem.entry else { return Ok(()) };
-        let stub = self.judged(&format!("def {entry}(*arguments, **named):\n    return None\n")).await?;
-        if self.failed(&stub).is_none() {
+        let idle = self.judged(&format!("def {entry}(*arguments, **named):\n    return None\n")).await?;
+        if self.failed(&idle).is_none() {
             return Err(format!(
                 "a `{entry}` that does nothing and returns None passes every assert: add one that it fails"
             ));
