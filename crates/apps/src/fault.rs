@@ -18,7 +18,7 @@ pub struct Position {
 
 /// One thing that is wrong with a definition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
-#[error("{position}: {path}: {message}")]
+#[error("{position}: {path}{}{message}", if path.is_empty() { "" } else { ": " })]
 pub struct Fault {
     /// Its position.
     pub position: Position,

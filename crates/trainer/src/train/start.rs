@@ -71,7 +71,11 @@ pub fn start(spec: &Train, context: &Context) -> Result<Start, TrainerError> {
         PolicyFrom::TinyTransformer => {
             let tokenizer = Tokenizer::bytes();
             let positions = spec.rollout.max_context_tokens as usize;
-            let config = TransformerConfig::tiny(tokenizer.vocab_size(), spec.policy.size, positions);
+            let config = TransformerConfig {
+                bos: tokenizer.bos().into_iter().collect(),
+                eos: tokenizer.eos().to_vec(),
+                ..TransformerConfig::tiny(tokenizer.vocab_size(), spec.policy.size, positions)
+            };
             let model = Transformer::init(&config, spec.seed, &device)?;
             let chat = Arc::new(ChatFormat::new(&tokenizer)?);
             Ok(Start::Language(Box::new(Language { model, chat, parent: None, tool_format: ToolFormat::default() })))

@@ -29,21 +29,21 @@ fn scalars_are_what_they_say() {
     assert_eq!(run("false", At::bool), Ok(false));
     assert_eq!(run("-3", At::int), Ok(-3));
     assert_eq!((run("1", |at| at.int_in(1..=3)), run("3", |at| at.int_in(1..=3))), (Ok(1), Ok(3)));
-    refused("5", At::text, "a.yaml:1:1: : expected text (quote it), found the number 5");
-    refused("[]", At::text, "a.yaml:1:1: : expected text, found a list");
-    refused("'true'", At::bool, "a.yaml:1:1: : expected true or false, found the text `true`");
-    refused("'3'", At::int, "a.yaml:1:1: : expected a whole number, found the text `3`");
-    refused("1.5", At::int, "a.yaml:1:1: : expected a whole number, found the text `1.5`");
-    refused("4", |at| at.int_in(1..=3), "a.yaml:1:1: : expected a number from 1 to 3, found 4");
-    refused("", At::bool, "a.yaml:1:1: : expected true or false, found nothing");
+    refused("5", At::text, "a.yaml:1:1: expected text (quote it), found the number 5");
+    refused("[]", At::text, "a.yaml:1:1: expected text, found a list");
+    refused("'true'", At::bool, "a.yaml:1:1: expected true or false, found the text `true`");
+    refused("'3'", At::int, "a.yaml:1:1: expected a whole number, found the text `3`");
+    refused("1.5", At::int, "a.yaml:1:1: expected a whole number, found the text `1.5`");
+    refused("4", |at| at.int_in(1..=3), "a.yaml:1:1: expected a number from 1 to 3, found 4");
+    refused("", At::bool, "a.yaml:1:1: expected true or false, found nothing");
 }
 
 #[test]
 fn text_has_bounds() {
     assert_eq!(run("äbc", |at| at.text_within(3)).as_deref(), Ok("äbc"));
-    refused("abcd", |at| at.text_within(3), "a.yaml:1:1: : expected at most 3 characters, found 4");
-    refused("''", |at| at.text_within(3), "a.yaml:1:1: : expected text, found an empty one");
-    refused("'  '", |at| at.text_within(3), "a.yaml:1:1: : expected text, found blanks");
+    refused("abcd", |at| at.text_within(3), "a.yaml:1:1: expected at most 3 characters, found 4");
+    refused("''", |at| at.text_within(3), "a.yaml:1:1: expected text, found an empty one");
+    refused("'  '", |at| at.text_within(3), "a.yaml:1:1: expected text, found blanks");
 }
 
 #[test]
@@ -54,9 +54,9 @@ fn words_are_chosen_from_a_table() {
     refused(
         "conflcit",
         |at| at.one_of(&words),
-        "a.yaml:1:1: : expected one of conflict, forbidden, found the text `conflcit`; did you mean `conflict`?",
+        "a.yaml:1:1: expected one of conflict, forbidden, found the text `conflcit`; did you mean `conflict`?",
     );
-    refused("1", |at| at.choice(&[("a", 1)]), "a.yaml:1:1: : expected one of a, found the number 1");
+    refused("1", |at| at.choice(&[("a", 1)]), "a.yaml:1:1: expected one of a, found the number 1");
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn identifiers_are_snake_case_and_not_reserved() {
         let faults = run(name, identifier).expect_err(name);
         assert!(faults.len() == 1 && faults[0].contains("is no name: small letters"), "{faults:?}");
     }
-    refused("now", identifier, "a.yaml:1:1: : `now` is a reserved word: choose another name");
-    refused("5", identifier, "a.yaml:1:1: : expected a name, found the number 5");
+    refused("now", identifier, "a.yaml:1:1: `now` is a reserved word: choose another name");
+    refused("5", identifier, "a.yaml:1:1: expected a name, found the number 5");
     let long = run(&"a".repeat(41), identifier).expect_err("too long");
     assert!(long[0].ends_with("is longer than the 40 characters of a name: shorten it"), "{long:?}");
 }
@@ -124,14 +124,14 @@ fn every_fault_of_a_list_or_a_map_is_told_in_one_go() {
 fn a_variant_is_a_map_of_one_known_field() {
     let variant = |at: &At<'_>| at.variant(&["insert", "update"]).map(|(word, at)| (word, at.path().to_string()));
     assert_eq!(run("insert: {into: a}", variant), Ok(("insert", "insert".to_owned())));
-    refused("{insert: 1, update: 2}", variant, "a.yaml:1:1: : expected one field, found 2: insert, update");
-    refused("{}", variant, "a.yaml:1:1: : expected one field, found 0: insert, update");
+    refused("{insert: 1, update: 2}", variant, "a.yaml:1:1: expected one field, found 2: insert, update");
+    refused("{}", variant, "a.yaml:1:1: expected one field, found 0: insert, update");
     refused(
         "isnert: 1",
         variant,
         "a.yaml:1:1: isnert: unknown field `isnert`; did you mean `insert`? known: insert, update",
     );
-    refused("x", variant, "a.yaml:1:1: : expected a map, found the text `x`");
+    refused("x", variant, "a.yaml:1:1: expected a map, found the text `x`");
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn a_reader_never_succeeds_with_a_fault_nor_fails_without_one() {
             at.fault("too plain");
             Some(1)
         },
-        "a.yaml:1:1: : too plain",
+        "a.yaml:1:1: too plain",
     );
-    refused("1", |_| None::<i64>, "a.yaml:1:1: : this could not be read");
+    refused("1", |_| None::<i64>, "a.yaml:1:1: this could not be read");
     let many = run(&"- x\n".repeat(1000), |at| at.list(At::int)).expect_err("faults");
     assert_eq!(many.len(), MAX_FAULTS);
     assert_eq!(many[MAX_FAULTS - 1], "a.yaml:100:3: [99]: expected a whole number, found the text `x`");
@@ -157,7 +157,7 @@ fn expressions_may_be_any_scalar() {
     {
         assert_eq!(&*source(&format!("- {written}")).text, text);
     }
-    refused("[a]", At::source, "a.yaml:1:1: : expected an expression, found a list");
+    refused("[a]", At::source, "a.yaml:1:1: expected an expression, found a list");
 }
 
 #[test]
