@@ -3,7 +3,7 @@ FROM rust:1.95-bookworm AS build
 WORKDIR /source
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/source/target \
-    cargo build --profile dist --locked --bin palestra && cp target/dist/palestra /palestra
+    cp "$(scripts/ship)" /palestra
 
 FROM debian:bookworm-slim
 # Certificates for PostgreSQL over TLS, curl for the health check.

@@ -1,24 +1,31 @@
-//! Lists the guides: README.md, and every page and picture below docs/.
+//! Packs the documents: README.md, every page and picture below docs/, and the API document.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = manifest.ancestors().nth(2).unwrap_or(&manifest);
-    let mut files = vec![root.join("README.md")];
+    let mut files = vec![root.join("README.md"), root.join("openapi/openapi.json")];
     gather(&root.join("docs"), &mut files)?;
-    println!("cargo::rerun-if-changed={}", root.join("README.md").display());
-    println!("cargo::rerun-if-changed={}", root.join("docs").display());
-    let mut list = String::from("const FILES: &[(&str, &str)] = &[\n");
-    for file in &files {
-        let path = file.strip_prefix(root).unwrap_or(file).display().to_string();
-        // Writing to a string cannot fail.
-        let _ = writeln!(list, "    ({path:?}, include_str!({:?})),", file.display().to_string());
+    for watched in ["README.md", "openapi/openapi.json", "docs"] {
+        println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
-    list.push_str("];\n");
-    fs::write(PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("files.rs"), list)
+    let texts = files.iter().map(|file| {
+        let path = file.strip_prefix(root).unwrap_or(file).display().to_string();
+        Ok((path, fs::read_to_string(file)?))
+    });
+    let texts: BTreeMap<String, String> = texts.collect::<io::Result<_>>()?;
+    let pack = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("documents.json.gz");
+    let mut packer = GzEncoder::new(File::create(pack)?, Compression::best());
+    serde_json::to_writer(&mut packer, &texts)?;
+    packer.finish()?;
+    Ok(())
 }
 
 fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -2,7 +2,6 @@
 
 use clap::Args;
 
-use crate::http;
 use crate::terminal::print_line;
 
 /// Prints the OpenAPI document of the API.
@@ -14,6 +13,6 @@ pub struct OpenapiArguments {}
 /// # Errors
 /// When it cannot be written.
 pub fn run(_: &OpenapiArguments) -> anyhow::Result<()> {
-    print_line(&serde_json::to_string_pretty(&http::openapi())?)?;
+    print_line(palestra_guide::api_document().trim_end())?;
     Ok(())
 }

@@ -35,6 +35,7 @@ mod problem;
 mod publishing;
 mod reach;
 mod request_id;
+mod route;
 mod runs;
 mod screen;
 mod sessions;
@@ -52,8 +53,7 @@ use axum::{Extension, Router, middleware};
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::CorsLayer;
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
-use utoipa_axum::routes;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::config::Config;
@@ -62,46 +62,12 @@ use compat::openai::{files as kept_files, fine_tuning};
 use compat::{mcp, openenv};
 use gate::Gate;
 pub(crate) use listen::listen;
+use route::{Table, routes};
 
 /// Seconds that browsers may remember a CORS answer.
 const CORS_AGE_SECONDS: u64 = 600;
 /// Bytes of a job, of a report of its worker, or of a conversation that a policy continues.
 const JOB_BODY_BYTES_MAX: usize = 20 << 20;
-
-/// A collection of routes: with their documentation, which takes megabytes, or without.
-pub(crate) trait Table: Sized {
-    fn new() -> Self;
-    fn routes(self, route: UtoipaMethodRouter<App>) -> Self;
-    fn nest(self, path: &str, table: Self) -> Self;
-}
-
-impl Table for OpenApiRouter<App> {
-    fn new() -> Self {
-        Self::new()
-    }
-
-    fn routes(self, route: UtoipaMethodRouter<App>) -> Self {
-        self.routes(route)
-    }
-
-    fn nest(self, path: &str, table: Self) -> Self {
-        self.nest(path, table)
-    }
-}
-
-impl Table for Router<App> {
-    fn new() -> Self {
-        Self::new()
-    }
-
-    fn routes(self, (_, described, methods): UtoipaMethodRouter<App>) -> Self {
-        described.paths.keys().fold(self, |router, path| router.route(path, methods.clone()))
-    }
-
-    fn nest(self, path: &str, table: Self) -> Self {
-        self.nest(path, table)
-    }
-}
 
 /// Everything that can be called, in one table. Whoever is not in the group `public` needs a credential.
 struct Routes<T> {

@@ -84,15 +84,15 @@ impl Catalog {
         let kinds = kinds.into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
         let apps = shipped::all().into_iter().map(|app| (app.name(), Source::App(app)));
         let work = work::shipped::all().into_iter();
-        let work = work.map(|work| (work.name().to_owned(), Source::Work(work, backends.clone())));
+        let work = work.map(|work| (work.name(), Source::Work(work, backends.clone())));
         let sql = sql::shipped::all().into_iter();
-        let sql = sql.map(|sql| (sql.name().to_owned(), Source::Sql(sql, backends.clone())));
+        let sql = sql.map(|sql| (sql.name(), Source::Sql(sql, backends.clone())));
         let builtin =
             apps.chain(work).chain(sql).chain(kinds).map(|(name, source)| (name, Builtin::new(source))).collect();
         let mut former: HashMap<String, Vec<Builtin>> = HashMap::new();
         let kinds = registry::former().into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
         let sql = sql::shipped::former().into_iter();
-        let sql = sql.map(|sql| (sql.name().to_owned(), Source::Sql(sql, backends.clone())));
+        let sql = sql.map(|sql| (sql.name(), Source::Sql(sql, backends.clone())));
         let apps = shipped::former().into_iter().map(|app| (app.name(), Source::App(app)));
         for (name, source) in apps.chain(kinds).chain(sql) {
             former.entry(name).or_default().push(Builtin::new(source));

@@ -10,6 +10,7 @@ pub mod control;
 pub mod databases;
 pub mod dataset;
 pub mod definition;
+mod embedded;
 #[cfg(test)]
 mod proof_tests;
 pub mod published;

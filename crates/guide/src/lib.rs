@@ -1,5 +1,5 @@
-//! The guides of docs/ as pages, inside the program: rendered from Markdown at the first request, linked with one another, and searched
-//! without a script in the browser.
+//! The documents of the project inside the program: the API document, and the guides of docs/ as pages. These are rendered from Markdown at
+//! the first request, linked with one another, and searched without a script in the browser.
 
 mod layout;
 mod markdown;
@@ -8,9 +8,10 @@ mod search;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use flate2::read::GzDecoder;
 use search::Section;
 
-include!(concat!(env!("OUT_DIR"), "/files.rs"));
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.json.gz"));
 
 /// Where the pages are.
 pub const PATH: &str = "/docs/guide";
@@ -50,11 +51,21 @@ struct Page {
     sections: Vec<Section>,
 }
 
+/// Every document by its path in the project.
+static FILES: LazyLock<BTreeMap<String, String>> =
+    LazyLock::new(|| serde_json::from_reader(GzDecoder::new(PACKED)).expect("the build packed it"));
+
 /// Every page by its path in the project.
 static PAGES: LazyLock<BTreeMap<&str, Page>> = LazyLock::new(|| {
     let markdown = FILES.iter().filter(|(path, _)| path.ends_with(".md"));
-    markdown.map(|(path, text)| (*path, markdown::page(path, text))).collect()
+    markdown.map(|(path, text)| (path.as_str(), markdown::page(path, text))).collect()
 });
+
+/// The API document (OpenAPI, JSON), as it is committed.
+#[must_use]
+pub fn api_document() -> &'static str {
+    &FILES["openapi/openapi.json"]
+}
 
 /// An answer to a request for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +80,7 @@ pub enum Answer {
 #[must_use]
 pub fn answer(path: &str) -> Option<Answer> {
     let file = file_of(path);
-    if let Some((_, picture)) = FILES.iter().find(|(known, _)| known.ends_with(".svg") && *known == file) {
+    if let Some(picture) = FILES.get(&file).filter(|_| file.ends_with(".svg")) {
         return Some(Answer::Picture(picture));
     }
     let (known, page) = PAGES.get_key_value(format!("{file}.md").as_str())?;
@@ -95,7 +106,7 @@ fn address_of(file: &str) -> Option<String> {
     if file == FIRST {
         return Some(PATH.to_owned());
     }
-    let (known, _) = FILES.iter().find(|(known, _)| *known == file)?;
+    let (known, _) = FILES.get_key_value(file)?;
     let path = known.strip_prefix("docs/")?;
     Some(format!("{PATH}/{}", path.strip_suffix(".md").unwrap_or(path)))
 }

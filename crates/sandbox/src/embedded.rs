@@ -1,26 +1,34 @@
 //! The agent, as part of this program.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use flate2::read::GzDecoder;
 use sha2::{Digest as _, Sha256};
 
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.gz"));
+
 /// The agent: a static program.
-pub const AGENT: &[u8] = include_bytes!(env!("PALESTRA_SANDBOX_AGENT"));
+static AGENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut program = Vec::new();
+    GzDecoder::new(PACKED).read_to_end(&mut program).expect("the build packed it");
+    program
+});
 
 /// Writes the agent to `folder`, named by its digest, so that one that is running is never overwritten; answers where it is.
 ///
 /// # Errors
 /// When the disk refuses.
 pub fn place(folder: &Path) -> io::Result<PathBuf> {
-    let digest = hex::encode(Sha256::digest(AGENT));
+    let digest = hex::encode(Sha256::digest(&*AGENT));
     let path = folder.join(format!("agent-{}", &digest[..16]));
-    let there = std::fs::read(&path).is_ok_and(|bytes| bytes == AGENT);
+    let there = std::fs::read(&path).is_ok_and(|bytes| bytes == *AGENT);
     if !there {
         std::fs::create_dir_all(folder)?;
         let mut draft = tempfile::NamedTempFile::new_in(folder)?;
-        draft.write_all(AGENT)?;
+        draft.write_all(&AGENT)?;
         draft.as_file().set_permissions(std::fs::Permissions::from_mode(0o755))?;
         // Closed before it is moved: a program that is open for writing cannot be run.
         draft.into_temp_path().persist(&path)?;

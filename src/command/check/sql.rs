@@ -26,7 +26,7 @@ pub(super) async fn check(
     errors: &mut impl Write,
 ) -> Result<Vec<String>, Failure> {
     let fits = |name: &str| asked.strip_suffix(super::ALL).map_or(name == asked, |start| name.starts_with(start));
-    let found: Vec<_> = shipped::all().into_iter().filter(|shipped| fits(shipped.name())).collect();
+    let found: Vec<_> = shipped::all().into_iter().filter(|shipped| fits(&shipped.name())).collect();
     if found.is_empty() {
         return Err(Failure::Other(format!(
             "{asked} is no shipped environment: choose one that `palestra environments` lists"
@@ -39,7 +39,7 @@ pub(super) async fn check(
     for shipped in found {
         let kind = shipped.kind(&databases).map_err(Failure::Other)?;
         if super::prove_live(&*kind, seeds, as_json, output, errors).await? {
-            failed.push(shipped.name().to_owned());
+            failed.push(shipped.name());
         }
     }
     databases.close().await;

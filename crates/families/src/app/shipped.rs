@@ -6,40 +6,37 @@ use palestra_apps::app::App;
 
 use super::definition::{Files, digest_of};
 use super::{AppKind, FAMILY};
+use crate::embedded::{self, Version};
 use palestra_environment::EnvironmentKind;
-
-include!(concat!(env!("OUT_DIR"), "/shipped_apps.rs"));
 
 /// A shipped app.
 #[derive(Debug, Clone, Copy)]
-pub struct Shipped {
-    folder: &'static str,
-    files: &'static [(&'static str, &'static str)],
-}
+pub struct Shipped(Version);
 
 /// Every shipped app, by name.
 #[must_use]
 pub fn all() -> Vec<Shipped> {
-    APPS.iter().map(|&(folder, files)| Shipped { folder, files }).collect()
+    embedded::newest(FAMILY).map(Shipped).collect()
 }
 
 /// Earlier versions of shipped apps: what began as one goes on as one.
 #[must_use]
 pub fn former() -> Vec<Shipped> {
-    FORMER_APPS.iter().map(|&(folder, files)| Shipped { folder, files }).collect()
+    embedded::former(FAMILY).map(Shipped).collect()
 }
 
 impl Shipped {
     /// `app/name`.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{FAMILY}/{}", self.folder)
+        format!("{FAMILY}/{}", self.0.name)
     }
 
     /// Its files.
     #[must_use]
     pub fn files(&self) -> Files {
-        self.files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()
+        let files = self.0.files().into_iter();
+        files.map(|(name, file)| (name, String::from_utf8_lossy(&file.bytes).into_owned())).collect()
     }
 
     /// Compiles it, which takes some milliseconds.
@@ -52,8 +49,8 @@ impl Shipped {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
             faults.join("\n")
         })?;
-        if *app.name != *self.folder {
-            return Err(format!("the app in the folder {} calls itself {}", self.folder, app.name));
+        if *app.name != *self.0.name {
+            return Err(format!("the app in the folder {} calls itself {}", self.0.name, app.name));
         }
         let version = app.version;
         Ok(Arc::new(AppKind::new(app, version, digest_of(&files))))

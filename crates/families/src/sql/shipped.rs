@@ -1,4 +1,4 @@
-//! Databases that are shipped with the program: the folders of `environments/sql/`, read when they are first asked for.
+//! Databases that are shipped with the program: the folders of `environments/sql/`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,40 +8,36 @@ use serde_json::json;
 
 use super::{Heading, SqlKind};
 use crate::databases::Databases;
+use crate::embedded::{self, Version};
 use palestra_environment::EnvironmentKind;
 use palestra_environment::state::Digest;
 
-include!(concat!(env!("OUT_DIR"), "/shipped_sql.rs"));
-
+/// The folder in `environments/`, and the first part of names.
+const FAMILY: &str = "sql";
 /// Virtual length of a split of templates.
 pub(super) const SPLIT_LENGTH: u64 = 100_000;
 
 /// A shipped environment.
 #[derive(Debug, Clone, Copy)]
-pub struct Shipped {
-    name: &'static str,
-    /// Raised when a shipped task is another one or is judged otherwise.
-    version: u32,
-    files: &'static [(&'static str, u32, &'static [u8])],
-}
+pub struct Shipped(Version);
 
 /// Every shipped environment, by name.
 #[must_use]
 pub fn all() -> Vec<Shipped> {
-    SQL.to_vec()
+    embedded::newest(FAMILY).map(Shipped).collect()
 }
 
 /// Earlier versions of shipped environments: what began as one goes on as one.
 #[must_use]
 pub fn former() -> Vec<Shipped> {
-    FORMER_SQL.to_vec()
+    embedded::former(FAMILY).map(Shipped).collect()
 }
 
 impl Shipped {
     /// `sql/name`.
     #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> String {
+        format!("{FAMILY}/{}", self.0.name)
     }
 
     /// Its templates.
@@ -61,14 +57,15 @@ impl Shipped {
     /// # Errors
     /// With every fault.
     pub fn kind(&self, databases: &Databases) -> Result<Arc<dyn EnvironmentKind>, String> {
-        let files: Vec<(&str, String)> =
-            self.files.iter().map(|(path, _, bytes)| (*path, hex::encode(bytes))).collect();
-        let digest = Digest::of_json(&json!([self.name, self.version, files])).to_string();
-        Ok(Arc::new(of_suite(self.name, self.version, self.suite()?, digest, databases)))
+        let files = self.files();
+        let hexed: Vec<(&String, String)> = files.iter().map(|(path, bytes)| (path, hex::encode(bytes))).collect();
+        let (name, version) = (self.name(), self.0.number);
+        let digest = Digest::of_json(&json!([name, version, hexed])).to_string();
+        Ok(Arc::new(of_suite(&name, version, self.suite()?, digest, databases)))
     }
 
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
-        self.files.iter().map(|&(path, _, bytes)| (path.to_owned(), bytes.to_vec())).collect()
+        self.0.files().into_iter().map(|(path, file)| (path, file.bytes)).collect()
     }
 }
 
@@ -99,13 +96,16 @@ mod tests {
     fn earlier_versions_can_be_read_and_are_others() {
         let newest = all();
         let earlier = former();
-        let names: BTreeSet<&str> = earlier.iter().map(Shipped::name).collect();
-        assert_eq!(names, BTreeSet::from(["sql/migration", "sql/policy", "sql/repair", "sql/tuning"]));
+        let names: BTreeSet<String> = earlier.iter().map(Shipped::name).collect();
+        assert_eq!(
+            names,
+            BTreeSet::from(["sql/migration", "sql/policy", "sql/repair", "sql/tuning"].map(str::to_owned))
+        );
         for former in earlier {
-            let newest = newest.iter().find(|newest| newest.name == former.name).expect("it is still shipped");
-            assert_eq!((former.version, newest.version), (1, 2), "{}", former.name);
-            assert_ne!(former.files(), newest.files(), "{}", former.name);
-            let known = former.suite().unwrap_or_else(|faults| panic!("{}: {faults}", former.name));
+            let newest = newest.iter().find(|newest| newest.name() == former.name()).expect("it is still shipped");
+            assert_eq!((former.0.number, newest.0.number), (1, 2), "{}", former.name());
+            assert_ne!(former.files(), newest.files(), "{}", former.name());
+            let known = former.suite().unwrap_or_else(|faults| panic!("{}: {faults}", former.name()));
             assert_eq!(known.templates().count(), newest.suite().expect("the newest").templates().count());
         }
     }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_task_of_an_earlier_version_has_the_rows_that_it_had() {
         let policy = |shipped: Vec<Shipped>| {
-            let policy = shipped.into_iter().find(|shipped| shipped.name == "sql/policy").expect("it is there");
+            let policy = shipped.into_iter().find(|shipped| shipped.name() == "sql/policy").expect("it is there");
             policy.suite().expect("a suite")
         };
         let (newest, earlier) = (policy(all()), policy(former()));

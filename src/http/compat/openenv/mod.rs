@@ -18,9 +18,7 @@ mod seats;
 mod socket;
 mod tasks;
 
-use utoipa_axum::routes;
-
-use crate::http::Table;
+use crate::http::route::{Table, routes};
 pub(crate) use path_key::guard_by_path;
 pub(crate) use seats::Seats;
 

@@ -1,0 +1,1 @@
+// Left out: the page at /docs loads swagger-ui-bundle.js.
