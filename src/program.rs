@@ -12,7 +12,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::command::failure::Failure;
 use crate::command::{
     apps, check, demo, doctor, environments, episodes, files, images, jobs, keys, openapi, policies, publish, replay,
-    run, runs, serve, sessions, shell, work,
+    run, runs, serve, sessions, shell, withdraw, work,
 };
 use crate::table::facts;
 use crate::terminal::{errors, output};
@@ -22,7 +22,7 @@ use palestra_families::databases::WORKER_COMMAND;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Serve", &["demo", "serve", "worker", "keys", "images", "doctor"]),
     ("Play and measure", &["environments", "run", "runs", "sessions", "episodes", "replay"]),
-    ("Make environments", &["publish", "check", "apps"]),
+    ("Make environments", &["publish", "withdraw", "check", "apps"]),
     ("Train and evaluate", &["jobs", "files", "policies"]),
     ("About this program", &["openapi", "completions", "man", "help"]),
 ];
@@ -45,6 +45,8 @@ enum Command {
     Run(run::RunArguments),
     /// Publishes a data set or an app.
     Publish(publish::PublishArguments),
+    /// Withdraws a version of a published environment: it is not listed any more.
+    Withdraw(withdraw::WithdrawArguments),
     /// Proves that apps are sound: their data, their tasks and their goals.
     Check(Box<check::CheckArguments>),
     /// Helps to write apps.
@@ -139,6 +141,7 @@ async fn perform(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(arguments) => Box::pin(serve::run(&arguments)).await?,
         Command::Run(arguments) => Box::pin(run::run(&arguments, output)).await?,
         Command::Publish(arguments) => Box::pin(publish::publish(&arguments, output, errors)).await?,
+        Command::Withdraw(arguments) => Box::pin(withdraw::withdraw(&arguments, output)).await?,
         Command::Check(arguments) => check::check(&arguments, output, errors).await?,
         Command::Apps(arguments) => apps::apps(&arguments, output)?,
         Command::Images(arguments) => Box::pin(images::images(&arguments, output, errors)).await?,

@@ -33,4 +33,5 @@ mod signal;
 mod tally;
 pub mod target;
 mod watch;
+pub mod withdraw;
 pub mod work;

@@ -127,7 +127,7 @@ pub(super) struct TasksQuery {
     tools: ToolForm,
 }
 
-fn versioned(name: String, version: Option<u32>) -> String {
+pub(super) fn versioned(name: String, version: Option<u32>) -> String {
     match version {
         Some(version) => format!("{name}@{version}"),
         None => name,

@@ -103,7 +103,7 @@ fn routes<T: Table>() -> Routes<T> {
             // Asks for the operator by itself, unless metrics are public.
             .routes(routes!(health::get_metrics)),
         prompt: T::new()
-            .routes(routes!(environments::get_environment))
+            .routes(routes!(environments::get_environment, publishing::withdraw_environment))
             .routes(routes!(environments::list_tasks))
             .routes(routes!(publishing::get_definition))
             .routes(routes!(inside::list_actions))

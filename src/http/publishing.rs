@@ -14,6 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::answer::Body;
 use super::caller::{Inspector, Publisher};
+use super::environments::versioned;
 use super::extract::{EnvironmentName, Query, media_type, parse};
 use super::problem::{Failure, internal};
 use super::{archive, body};
@@ -258,6 +259,33 @@ pub(super) async fn publish_environment(
     let published = catalog.publish(&principal.tenant, submission, app.clock().now()).await?;
     let status = if published.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Body(published)).into_response())
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WithdrawQuery {
+    /// Which version; the newest where left out.
+    version: Option<u32>,
+}
+
+/// Withdraw a version of a published environment.
+///
+/// It is not listed any more, and its name without a version means the newest of the others. What names the version itself goes on:
+/// sessions, episodes, judging again, jobs. The same content published again is a new version.
+#[utoipa::path(delete, path = "/v1/environments/{family}/{name}", tag = "environments",
+    params(("family" = String, Path, description = "The part before the slash."),
+           ("name" = String, Path, description = "The part behind it, optionally with `@version`."), WithdrawQuery),
+    responses((status = 204, description = "The version is withdrawn.")))]
+pub(super) async fn withdraw_environment(
+    State(app): State<App>,
+    Publisher(principal): Publisher,
+    EnvironmentName(name): EnvironmentName,
+    Query(query): Query<WithdrawQuery>,
+) -> Result<StatusCode, Failure> {
+    let name = versioned(name, query.version);
+    app.catalog().withdraw(&principal.tenant, &name, app.clock().now()).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// An app in one JSON document.

@@ -89,6 +89,53 @@ async fn a_dry_run_checks_and_publishes_nothing() {
 }
 
 #[tokio::test]
+async fn a_withdrawn_version_goes_on_where_it_is_named_and_is_chosen_nowhere_else() {
+    let server = TestServer::start().await;
+    let publish = async |answer: &str| {
+        let request = server.request(Method::POST, "/v1/environments?name=dataset/sums&verifier=exact");
+        let row = format!("{{\"prompt\":\"2+2?\",\"answer\":\"{answer}\"}}\n");
+        read(request.header("content-type", "application/jsonl").body(row)).await.ok()["environment"]["version"].clone()
+    };
+    let open = async |name: &str| {
+        let task = json!({"environment": name, "task": {"split": "train", "index": 0}});
+        server.post("/v1/sessions", &task).await
+    };
+    let withdraw = async |name: &str| read(server.request(Method::DELETE, &format!("/v1/environments/{name}"))).await;
+    let listed = async || {
+        let listed = server.get("/v1/environments?family=dataset").await.ok();
+        listed["data"].as_array().expect("a list").iter().map(|row| row["version"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((publish("4").await, publish("5").await), (json!(1), json!(2)));
+    let wrong = open("dataset/sums").await.ok();
+    assert_eq!(wrong["environment"], "dataset/sums@2");
+
+    for _ in 0..2 {
+        assert_eq!(withdraw("dataset/sums?version=2").await.status, 204);
+    }
+    assert_eq!(listed().await, [json!(1)]);
+    assert_eq!(open("dataset/sums").await.ok()["environment"], "dataset/sums@1");
+    // A session of it goes on, and its episode is judged again; whoever names it may still play it.
+    let path = format!("/v1/sessions/{}/step", wrong["id"].as_str().expect("an id"));
+    let verdict = server.post(&path, &json!({"action": {"text": "5"}})).await.ok()["verdict"].clone();
+    assert_eq!(verdict["score"], 1.0);
+    let episode = verdict["episode"].as_str().expect("an id");
+    assert_eq!(server.post(&format!("/v1/episodes/{episode}/verify"), &json!({})).await.ok()["score"], 1.0);
+    assert_eq!(open("dataset/sums@2").await.ok()["environment"], "dataset/sums@2");
+
+    assert_eq!(withdraw("dataset/sums").await.status, 204);
+    let gone = open("dataset/sums").await;
+    assert_eq!(gone.code(), "unknown_environment");
+    let detail = gone.body["detail"].as_str().expect("a detail");
+    assert!(detail.contains("the versions 1 to 2, withdrawn: name one"), "{detail}");
+    assert!(listed().await.is_empty());
+    assert_eq!(publish("4").await, 3);
+    for (name, code) in [("bench/counter", "invalid"), ("dataset/none", "unknown_environment")] {
+        assert_eq!(withdraw(name).await.code(), code, "{name}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn verdicts_of_tasks_that_declare_a_floor_carry_the_rescaled_score() {
     let server = TestServer::start().await;
     let publish = |row: serde_json::Value| {

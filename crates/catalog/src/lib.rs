@@ -161,13 +161,13 @@ impl Catalog {
         if plain.contains('\0') {
             return Err(unknown());
         }
-        let Some(row) = self.0.store.definition(tenant, plain, version).await? else {
-            return match self.0.store.definition(tenant, plain, None).await?.filter(|_| version.is_some()) {
-                Some(newest) => Err(unknown_version(name, &(1..=newest.version).collect::<Vec<_>>())),
-                None => Err(unknown()),
-            };
-        };
-        self.built(row).await
+        match self.0.store.definition(tenant, plain, version).await? {
+            Some(row) => self.built(row).await,
+            None => Err(match self.0.store.last_version(tenant, plain).await? {
+                Some(last) => unknown_version(name, &(1..=last).collect::<Vec<_>>()),
+                None => unknown(),
+            }),
+        }
     }
 
     async fn built(&self, row: DefinitionRow) -> Result<Arc<Entry>, CatalogError> {
@@ -244,7 +244,7 @@ impl Catalog {
     }
 }
 
-/// An environment that is there, but not in this version.
+/// An environment that is there, but not in this version, or withdrawn where no version is named.
 fn unknown_version(name: &str, versions: &[u32]) -> CatalogError {
     let shown: String = name.chars().take(NAME_SHOWN_MAX).collect();
     let mut versions = versions.to_vec();
@@ -256,7 +256,8 @@ fn unknown_version(name: &str, versions: &[u32]) -> CatalogError {
         }
         several => format!("the versions {}", several.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     };
-    CatalogError::UnknownEnvironment(format!("{shown:?} (it has {has})"))
+    let withdrawn = if shown.contains('@') { "" } else { ", withdrawn: name one" };
+    CatalogError::UnknownEnvironment(format!("{shown:?} (it has {has}{withdrawn})"))
 }
 
 /// A stored definition as plain data.

@@ -56,11 +56,30 @@ impl Catalog {
     ) -> Result<Published, CatalogError> {
         let Admitted { mut definition, notes, .. } = self.examine(tenant, submission, now).await?;
         let newest = self.0.store.definition(tenant, &definition.name, None).await?;
-        let created = newest.as_ref().is_none_or(|newest| newest.digest != definition.digest);
-        let version = newest.map_or(0, |newest| newest.version);
-        definition.version = if created { version + 1 } else { version };
+        let same = newest.filter(|newest| newest.digest == definition.digest);
+        let created = same.is_none();
+        definition.version = match same {
+            Some(same) => same.version,
+            None => self.0.store.last_version(tenant, &definition.name).await?.unwrap_or(0) + 1,
+        };
         let environment = self.build(&definition).await?.spec().clone();
         Ok(Published { environment, created, notes })
+    }
+
+    /// Withdraws a version of a published environment, the newest where none is named: it is not listed any more, and a name without a
+    /// version does not mean it. Sessions, episodes and jobs that name it go on.
+    ///
+    /// # Errors
+    /// When the tenant has no such environment, or it is built in.
+    pub async fn withdraw(&self, tenant: &str, name: &str, now: Timestamp) -> Result<(), CatalogError> {
+        let entry = self.find(tenant, name).await?;
+        let spec = entry.spec();
+        if !self.0.store.withdraw(tenant, &spec.name, spec.version, now).await? {
+            let detail =
+                format!("{} is a built-in environment: leave it, only published ones are withdrawn", spec.name);
+            return Err(CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]));
+        }
+        Ok(())
     }
 
     /// Reads, checks and proves what somebody wants to publish.

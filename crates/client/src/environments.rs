@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde::Serialize;
 
 use crate::error::ClientError;
-use crate::transport::{Client, content_type, read};
+use crate::transport::{Client, content_type, read, succeed};
 
 /// A query for tasks of a split.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -106,6 +106,15 @@ impl Client {
     pub async fn environment(&self, name: &str) -> Result<Environment, ClientError> {
         let (family, rest) = parts(name)?;
         self.get(&["environments", family, rest], &()).await
+    }
+
+    /// Withdraws the newest version of `family/name`, or that of `@version`.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses.
+    pub async fn withdraw(&self, name: &str) -> Result<(), ClientError> {
+        let (family, rest) = parts(name)?;
+        succeed(self.request(Method::DELETE, &["environments", family, rest]).send().await?).await.map(drop)
     }
 
     /// Tasks of `family/name`, optionally `@version`.

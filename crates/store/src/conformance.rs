@@ -127,6 +127,7 @@ on_both_engines! {
         keys_are_listed_and_revoked_once,
         old_answers_are_forgotten,
         a_definition_gets_versions,
+        a_withdrawn_version_is_found_by_its_number_alone,
         concurrent_publications_get_distinct_versions,
         a_hundred_thousand_rows_are_published,
         only_the_last_incarnation_holds_a_node,

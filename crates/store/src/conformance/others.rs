@@ -143,6 +143,30 @@ pub(super) async fn a_definition_gets_versions(fixture: &mut Fixture) {
     assert_eq!(store.task_row("sha256:9", "train", 0).await.expect("a query"), None);
 }
 
+pub(super) async fn a_withdrawn_version_is_found_by_its_number_alone(fixture: &mut Fixture) {
+    let store = &fixture.store;
+    let (first, _) = store.publish(&definition("dataset/a", "sha256:1"), &rows()).await.expect("it is new");
+    let (second, _) = store.publish(&definition("dataset/a", "sha256:2"), &rows()).await.expect("it is new");
+    for _ in 0..2 {
+        assert!(store.withdraw(TENANT, "dataset/a", 2, at(5)).await.expect("an update"));
+    }
+    assert!(!store.withdraw(TENANT, "dataset/a", 3, at(5)).await.expect("an update"));
+    assert!(!store.withdraw("tenant-2", "dataset/a", 1, at(5)).await.expect("an update"));
+    assert_eq!(store.definition(TENANT, "dataset/a", None).await.expect("a query"), Some(first.clone()));
+    assert_eq!(store.definition(TENANT, "dataset/a", Some(2)).await.expect("a query"), Some(second.clone()));
+    assert_eq!(store.definitions(TENANT).await.expect("a query"), std::slice::from_ref(&first));
+    assert_eq!(store.publish(&first, &rows()).await.expect("it is there"), (first, false));
+
+    assert!(store.withdraw(TENANT, "dataset/a", 1, at(6)).await.expect("an update"));
+    assert_eq!(store.definition(TENANT, "dataset/a", None).await.expect("a query"), None);
+    assert_eq!(store.definitions(TENANT).await.expect("a query"), []);
+    assert_eq!(store.last_version(TENANT, "dataset/a").await.expect("a query"), Some(2));
+    assert_eq!(store.last_version(TENANT, "dataset/c").await.expect("a query"), None);
+    // Numbers are never given twice, also for content that was withdrawn.
+    let (third, new) = store.publish(&second, &rows()).await.expect("it is new");
+    assert_eq!((third.version, new), (3, true));
+}
+
 pub(super) async fn concurrent_publications_get_distinct_versions(fixture: &mut Fixture) {
     let store = &fixture.store;
     let publications = (0..8).map(|number| async move {
