@@ -68,9 +68,25 @@ pub(super) async fn check(app: &App, tenant: &Tenant, request: &CreateJob) -> Re
     if faults.is_empty() { Ok(()) } else { Err(JobsError::Invalid(faults).into()) }
 }
 
+/// Unknown episodes that an answer names; those beyond it are not looked for.
+const UNKNOWN_EPISODES_MAX: usize = 10;
+
 /// Faults of names in a rescoring that nobody has. Stored episodes outlive their environment, so one with episodes is known as well.
 async fn unknown_to_rescore(app: &App, tenant: &Tenant, rescore: &Rescore) -> Result<Vec<Fault>, Failure> {
     let mut faults = Vec::new();
+    for (index, episode) in rescore.episodes.iter().enumerate() {
+        match app.sessions().episode(tenant, *episode).await {
+            Ok(_) => {}
+            Err(SessionError::NotFound(_)) => {
+                let detail = format!("there is no episode {episode}: choose one that `GET /v1/episodes` lists");
+                faults.push(fault(&format!("spec.episodes[{index}]"), detail));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if faults.len() == UNKNOWN_EPISODES_MAX {
+            return Ok(faults);
+        }
+    }
     if let Some(run) = rescore.run {
         match app.sessions().run_info(tenant, run).await {
             Ok(_) => {}

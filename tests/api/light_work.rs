@@ -242,12 +242,13 @@ async fn collected_episodes_are_conversations_and_stay_in_the_store_to_be_judged
     let (_, result) = succeeded(&server, "rescore", json!({"episodes": [episode], "verifier": "1"})).await;
     assert_eq!(result["judged"], 1, "{result}");
     assert!(result["note"].as_str().unwrap().contains("as it was recorded"), "{result}");
-    let stranger = palestra_protocol::id::RunId::new();
+    let (stranger, unknown) = (palestra_protocol::id::RunId::new(), palestra_protocol::id::EpisodeId::new());
     for (spec, field) in [
         (json!({"environment": "puzzle/zebar"}), "spec.environment"),
         (json!({"environment": "bench/counter", "verifier": "7"}), "spec.verifier"),
         (json!({"environment": "bench/counter", "verifier": "newest"}), "spec.verifier"),
         (json!({"run": stranger}), "spec.run"),
+        (json!({"episodes": [unknown]}), "spec.episodes[0]"),
     ] {
         let refused = server.post("/v1/jobs", &json!({"kind": "rescore", "spec": spec})).await;
         assert_eq!(refused.status, 422, "{}", refused.body);
