@@ -1,4 +1,4 @@
-//! What is shipped with the program: the folder `environments/`, packed by the build, each environment unpacked when it is played.
+//! The environments that are shipped with the program: the folder `environments/`, packed by the build, each unpacked when it is played.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
