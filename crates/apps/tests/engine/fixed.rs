@@ -192,9 +192,9 @@ fn bad_lines_and_bad_rows_are_told_with_their_places() {
         task.to_string()
     };
     for (text, expected) in [
-        ("{\"id\": \"a\",}".to_owned(), "tasks.jsonl:1:12: : the line is no JSON, correct it: trailing comma"),
-        ("\n[1]".to_owned(), "tasks.jsonl:2:1: : the field `id` is missing"),
-        (line(&|task| task["id"] = json!(" a")), "tasks.jsonl:1:1: : \" a\" is no id"),
+        ("{\"id\": \"a\",}".to_owned(), "tasks.jsonl:1:12: the line is no JSON, correct it: trailing comma"),
+        ("\n[1]".to_owned(), "tasks.jsonl:2:1: the field `id` is missing"),
+        (line(&|task| task["id"] = json!(" a")), "tasks.jsonl:1:1: \" a\" is no id"),
         (
             line(&|task| task["txt"] = json!("a")),
             "tasks.jsonl:1:1: retail-17.txt: unknown field `txt`; did you mean `text`?",
@@ -218,17 +218,17 @@ fn bad_lines_and_bad_rows_are_told_with_their_places() {
             line(&|task| task["solution"][1]["args"] = json!({})),
             "tasks.jsonl:1:1: retail-17.solution[1].args: unknown field `args`",
         ),
-        (format!("{0}\n{0}", cancelling()), "tasks.jsonl:2:1: : the id `retail-17` stands at tasks.jsonl:1:1 too"),
+        (format!("{0}\n{0}", cancelling()), "tasks.jsonl:2:1: the id `retail-17` stands at tasks.jsonl:1:1 too"),
     ] {
         let faults = load_with(&text, DATA).expect_err("a fault");
         assert!(faults.iter().any(|fault| fault.starts_with(expected)), "{expected}\n{faults:#?}");
     }
     for (data, expected) in [
-        ("{", "data.json:1:1: : the file is no JSON, correct it: EOF"),
-        ("[]", "data.json:1:1: : the file must be a JSON object of tables"),
+        ("{", "data.json:1:1: the file is no JSON, correct it: EOF"),
+        ("[]", "data.json:1:1: the file must be a JSON object of tables"),
         (
             "{\"order\": {},\n \"order\": {}}",
-            "data.json:2:13: : the file is no JSON, correct it: an object has two members \"order\" at line 2 column 13",
+            "data.json:2:13: the file is no JSON, correct it: an object has two members \"order\" at line 2 column 13",
         ),
     ] {
         let faults = load_with("", data).expect_err("a fault");
@@ -238,6 +238,6 @@ fn bad_lines_and_bad_rows_are_told_with_their_places() {
     let failures = check(&app, Effort { seeds: 1, calls: 1, draws: 1 }).failures;
     assert_eq!(
         failures,
-        ["data.json:1:28: : /order/#W1/user: there is no user with the id \"nobody\": name one that exists"]
+        ["data.json:1:28: /order/#W1/user: there is no user with the id \"nobody\": name one that exists"]
     );
 }

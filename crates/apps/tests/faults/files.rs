@@ -60,7 +60,7 @@ fn macros_that_call_each_other_many_times_are_not_expanded_without_end() {
 
 #[test]
 fn a_definition_is_whole_and_says_everything_once() {
-    assert_eq!(messages(&[("tasks.yaml", GOOD)]), ["app.yaml:1:1: : the file `app.yaml` is missing: add it"]);
+    assert_eq!(messages(&[("tasks.yaml", GOOD)]), ["app.yaml:1:1: the file `app.yaml` is missing: add it"]);
     assert_eq!(
         messages(&[("app.yaml", GOOD), ("more.yaml", "views:\n  tools: {from: tool}\n")]),
         ["more.yaml:2:3: views.tools: `tools` stands at app.yaml:20:3 too: leave one out"]

@@ -13,7 +13,7 @@ colour: red",
         "version: 1
 ",
         "",
-        "app.yaml:1:1: : the field `version` is missing: add it",
+        "app.yaml:1:1: the field `version` is missing: add it",
     ),
     ("version: 1", "version: 0", "app.yaml:2:10: version: expected a number from 1 to 1000000, found 0"),
     ("version: 1", "version: one", "app.yaml:2:10: version: expected a whole number, found the text `one`"),

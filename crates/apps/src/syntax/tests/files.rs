@@ -57,7 +57,7 @@ fn duplicates_name_both_positions() {
 
 #[test]
 fn every_file_is_a_map_and_tells_its_own_faults() {
-    assert_eq!(refused(&[("b.yaml", "a: 1")]), ["app.yaml:1:1: : the file `app.yaml` is missing: add it"]);
+    assert_eq!(refused(&[("b.yaml", "a: 1")]), ["app.yaml:1:1: the file `app.yaml` is missing: add it"]);
     assert_eq!(joined(&[]).map_err(|faults| faults.len()), Err(1));
     let faults = refused(&[
         ("a.yaml", "a: yes"),

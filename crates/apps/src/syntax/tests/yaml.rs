@@ -167,9 +167,9 @@ fn keys_are_text() {
         refused_with(&format!("{key}: 1"), &format!("app.yaml:1:1: {key}: a key is text"));
     }
     refused_with("a:\n  : 1", "app.yaml:2:3: a.: a key is text");
-    refused_with("? [a]\n: b", "app.yaml:1:3: : a key must be text, and this is a list or a map");
-    refused_with("{{a: b}: c}", "app.yaml:1:2: : a key must be text, and this is a list or a map");
-    refused_with("[a]: b", "app.yaml:1:1: : a key must be text, and this is a list or a map");
+    refused_with("? [a]\n: b", "app.yaml:1:3: a key must be text, and this is a list or a map");
+    refused_with("{{a: b}: c}", "app.yaml:1:2: a key must be text, and this is a list or a map");
+    refused_with("[a]: b", "app.yaml:1:1: a key must be text, and this is a list or a map");
     refused_with("a:\n  <<: {b: 1}", "app.yaml:2:3: a.<<: the merge key `<<` is not supported");
 }
 
@@ -190,32 +190,32 @@ fn a_key_stands_once_at_every_level() {
 fn references_tags_and_further_documents_are_refused() {
     refused_with("a: &x 1", "app.yaml:1:4: a: anchors are not supported");
     refused_with("a: &x {b: 1}", "app.yaml:1:4: a: anchors are not supported");
-    refused_with("&x a: 1", "app.yaml:1:1: : anchors are not supported");
+    refused_with("&x a: 1", "app.yaml:1:1: anchors are not supported");
     assert_eq!(refused("a: &x [1]\nb: *x")[1], "app.yaml:2:4: b: aliases are not supported: write the value out");
     assert_eq!(refused("- &x a\n- {*x : 1, b: 2}").len(), 2);
     refused_with("a: *x", "app.yaml:1:4: a: this is not YAML");
     for tagged in ["a: !!str 5", "a: !mine {b: 1}", "a: ! x", "a: !!binary aGk=", "a: !<tag:example.com,2000:x> [1]"] {
         refused_with(tagged, "app.yaml:1:4: a: tags are not supported");
     }
-    refused_with("a: 1\n---\nb: 1", "app.yaml:2:1: : a file holds one document");
-    refused_with("a: 1\n...\n---\n", "app.yaml:3:1: : a file holds one document");
-    refused_with("%YAML 1.1\n---\na: 1", "app.yaml:1:1: : the only directive");
-    refused_with("# first\n\n%TAG ! tag:example.com,2000:\n---\na: 1", "app.yaml:3:1: : the only directive");
-    refused_with("%OTHER\n---\na: 1", "app.yaml:1:1: : the only directive");
+    refused_with("a: 1\n---\nb: 1", "app.yaml:2:1: a file holds one document");
+    refused_with("a: 1\n...\n---\n", "app.yaml:3:1: a file holds one document");
+    refused_with("%YAML 1.1\n---\na: 1", "app.yaml:1:1: the only directive");
+    refused_with("# first\n\n%TAG ! tag:example.com,2000:\n---\na: 1", "app.yaml:3:1: the only directive");
+    refused_with("%OTHER\n---\na: 1", "app.yaml:1:1: the only directive");
     assert_eq!(shape("%YAML 1.2 # this one\n---\na: 1\n...\n"), shape("a: 1"));
     assert_eq!(shape("# only\n%YAML 1.2\n---\na: 1"), shape("a: 1"));
 }
 
 #[test]
 fn characters_that_cannot_be_seen_are_refused() {
-    refused_with("a: b\0", "app.yaml:1:5: : the file holds the control character \\u{0}");
-    refused_with("a: b\r\né: \u{1b}[1m", "app.yaml:2:4: : the file holds the control character \\u{1b}");
-    refused_with("a:\rb: \u{7f}", "app.yaml:2:4: : the file holds");
-    refused_with("a: \u{85}", "app.yaml:1:4: : the file holds");
-    refused_with("a: b\u{feff}", "app.yaml:1:5: : the file holds");
-    refused_with("a: \u{ffff}", "app.yaml:1:4: : the file holds");
+    refused_with("a: b\0", "app.yaml:1:5: the file holds the control character \\u{0}");
+    refused_with("a: b\r\né: \u{1b}[1m", "app.yaml:2:4: the file holds the control character \\u{1b}");
+    refused_with("a:\rb: \u{7f}", "app.yaml:2:4: the file holds");
+    refused_with("a: \u{85}", "app.yaml:1:4: the file holds");
+    refused_with("a: b\u{feff}", "app.yaml:1:5: the file holds");
+    refused_with("a: \u{ffff}", "app.yaml:1:4: the file holds");
     refused_with(r#"a: "\0""#, "app.yaml:1:4: a: the text holds a control character");
-    refused_with(r#""\e": a"#, "app.yaml:1:1: : the text holds a control character");
+    refused_with(r#""\e": a"#, "app.yaml:1:1: the text holds a control character");
     assert_eq!(value(r#""\t\n\u00e9""#), text("\t\né"));
 }
 
@@ -280,7 +280,7 @@ fn bounds_hold() {
     for depth in [MAX_DEPTH + 1, 254] {
         refused_with(&nested(depth), &format!("app.yaml:1:{}: {}: lists", MAX_DEPTH + 1, "[0]".repeat(MAX_DEPTH)));
     }
-    refused_with(&nested(100_000), "app.yaml:1:256: : this is not YAML, correct it: recursion limit exceeded");
+    refused_with(&nested(100_000), "app.yaml:1:256: this is not YAML, correct it: recursion limit exceeded");
     let steps = (0..5000).fold(String::new(), |mut text, depth| {
         let _ = writeln!(text, "{}a:", " ".repeat(depth % 700));
         text
@@ -298,10 +298,10 @@ fn bounds_hold() {
 
     assert!(parse("a", &"x".repeat(MAX_SCALAR_BYTES)).is_ok());
     refused_with(&format!("a: '{}'", "x".repeat(MAX_SCALAR_BYTES + 1)), "app.yaml:1:4: a: the text has more");
-    refused_with(&format!("? {}\n: 1", "x".repeat(MAX_SCALAR_BYTES + 1)), "app.yaml:1:3: : the text has more");
+    refused_with(&format!("? {}\n: 1", "x".repeat(MAX_SCALAR_BYTES + 1)), "app.yaml:1:3: the text has more");
 
     assert!(parse("a", &"#".repeat(MAX_FILE_BYTES)).is_ok());
-    refused_with(&" ".repeat(5 << 20), "app.yaml:1:1: : the file has more than 4194304 bytes");
+    refused_with(&" ".repeat(5 << 20), "app.yaml:1:1: the file has more than 4194304 bytes");
 }
 
 #[test]
