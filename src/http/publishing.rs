@@ -276,7 +276,8 @@ pub(super) struct WithdrawQuery {
 #[utoipa::path(delete, path = "/v1/environments/{family}/{name}", tag = "environments",
     params(("family" = String, Path, description = "The part before the slash."),
            ("name" = String, Path, description = "The part behind it, optionally with `@version`."), WithdrawQuery),
-    responses((status = 204, description = "The version is withdrawn.")))]
+    responses((status = 204, description = "The version is withdrawn."),
+              (status = 422, description = "It is built in.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn withdraw_environment(
     State(app): State<App>,
     Publisher(principal): Publisher,
