@@ -258,10 +258,13 @@ async fn tasks_that_are_refused_are_left_out_by_name_where_that_is_asked_for() {
     .await;
     let mut archive = tar::Builder::new(Vec::new());
     let test = "#!/bin/bash\n[ -e /app/done ]; echo $((1 - $?)) > /logs/verifier/reward.txt\n";
-    for (name, toml, solution) in [
-        ("good", "[environment]\nallow_internet = true\n", "touch /app/done"),
-        ("lying", "", "true"),
-        ("greedy", "[environment]\ngpus = 1\n", "touch /app/done"),
+    let serves = "#!/bin/bash\nkill -0 \"$(cat /app/pid)\"; echo $((1 - $?)) > /logs/verifier/reward.txt\n";
+    let serving = "nohup sleep 1000 > /dev/null 2>&1 & echo $! > /app/pid";
+    for (name, toml, solution, test) in [
+        ("good", "[environment]\nallow_internet = true\n", "touch /app/done", test),
+        ("lying", "", "true", test),
+        ("greedy", "[environment]\ngpus = 1\n", "touch /app/done", test),
+        ("serving", "", serving, serves),
     ] {
         for (path, text) in [
             ("task.toml", toml),
@@ -294,12 +297,14 @@ async fn tasks_that_are_refused_are_left_out_by_name_where_that_is_asked_for() {
     );
     let (status, published) = publish("&keep_going=true").await;
     assert_eq!(status, 201, "{published}");
-    assert_eq!(published["environment"]["splits"], json!({"train": 1}), "{published}");
+    assert_eq!(published["environment"]["splits"], json!({"train": 2}), "{published}");
     let notes: Vec<&str> = published["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
     for words in [
         "left out: greedy/task.toml: environment.gpus: 1: sandboxes have none, leave it out",
         "left out: lying: the solution scores 0",
         "good/task.toml: environment.allow_internet asks for a network",
+        "serving: the tests fail on what the solution changed and pass where it ran",
+        "serving: the solution passes, and no trainer may learn from such episodes",
     ] {
         assert!(notes.iter().any(|note| note.starts_with(words)), "{words}: {notes:#?}");
     }

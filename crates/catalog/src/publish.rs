@@ -118,12 +118,22 @@ impl Catalog {
         let rows = parsed.rows.iter().flat_map(|(split, rows)| rows.iter().enumerate().map(move |row| (split, row)));
         let rows: Vec<(&String, (usize, &Value))> = rows.collect();
         let (mut refused, mut notes) = (BTreeMap::new(), Vec::new());
-        let mut faults = Vec::new();
+        let (mut faults, mut otherwise) = (Vec::new(), Vec::new());
+        let desk = &self.0.backends.desk;
         for part in rows.chunks(ADMITTED_AT_ONCE_MAX) {
-            let admitted = join_all(part.iter().map(|(_, (_, row))| work.admit(row, &self.0.backends.desk))).await;
-            for ((split, (index, row)), why) in part.iter().zip(admitted) {
-                let detail = match why {
-                    Ok(found) => {
+            let admitted = part.iter().map(|(_, (_, row))| async {
+                match work.admit(row, desk).await {
+                    Ok(notes) => Ok((None, notes)),
+                    Err(detail) => {
+                        let form = work.admit_otherwise(row, desk).await;
+                        form.map(|(row, notes)| (Some(row), notes)).ok_or(detail)
+                    }
+                }
+            });
+            for ((split, (index, row)), proof) in part.iter().zip(join_all(admitted).await) {
+                let detail = match proof {
+                    Ok((form, found)) => {
+                        otherwise.extend(form.map(|form| ((*split).clone(), *index, form)));
                         notes.extend(found);
                         continue;
                     }
@@ -139,11 +149,11 @@ impl Catalog {
             }
         }
         let left = rows.len() - refused.len();
-        if !faults.is_empty() {
-            if !parsed.keep_going || left == 0 {
-                return Err(CatalogError::Faults(faults));
-            }
-            parsed = work::leave_out(parsed, &refused)
+        if !faults.is_empty() && (!parsed.keep_going || left == 0) {
+            return Err(CatalogError::Faults(faults));
+        }
+        if !refused.is_empty() || !otherwise.is_empty() {
+            parsed = work::proven(parsed, otherwise, &refused)
                 .map_err(|detail| CatalogError::Faults(vec![Fault { detail, ..Fault::default() }]))?;
         }
         work::add_notes(&mut parsed, notes);

@@ -57,6 +57,12 @@ pub trait Work: Send + Sync + 'static {
     /// What is wrong with it, or why it could not be tried.
     async fn admit(&self, row: &Value, workbench: &Workbench) -> Result<Vec<String>, String>;
 
+    /// Another form of a row that [`Work::admit`] refuses, in which it holds though its judge trusts the acting side more, with notes as
+    /// those of [`Work::admit`]; `None` where there is none.
+    async fn admit_otherwise(&self, _row: &Value, _workbench: &Workbench) -> Option<(Value, Vec<String>)> {
+        None
+    }
+
     /// Public description of a task.
     ///
     /// # Errors

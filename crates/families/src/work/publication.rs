@@ -103,11 +103,22 @@ pub fn parse(submission: &Submission, sandboxes: &Sandboxes) -> Result<Parsed, V
     Ok(parsed)
 }
 
-/// A publication without the rows that were refused, each by split and index with the reason.
+/// A publication as it was proven: with the rows that hold in another form, by split and index, and without those that were refused, each
+/// with the reason.
 ///
 /// # Errors
 /// In words, when nothing is left or it does not have the stored form.
-pub fn leave_out(parsed: Parsed, refused: &BTreeMap<(String, usize), String>) -> Result<Parsed, String> {
+pub fn proven(
+    mut parsed: Parsed,
+    otherwise: Vec<(String, usize, Value)>,
+    refused: &BTreeMap<(String, usize), String>,
+) -> Result<Parsed, String> {
+    for (split, index, form) in otherwise {
+        let rows = parsed.rows.iter_mut().find(|(name, _)| *name == split);
+        if let Some(row) = rows.and_then(|(_, rows)| rows.get_mut(index)) {
+            *row = form;
+        }
+    }
     let work = family(&parsed.name).ok_or_else(|| {
         format!("{} is of no family of work: begin its name by terminal/, code/ or repository/", parsed.name)
     })?;

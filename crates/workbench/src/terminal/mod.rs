@@ -34,7 +34,7 @@ use serde_json::{Map, Value, json};
 
 use crate::work::{Brief, Call, Fault, JudgeError, Judgement, Opening, Reading, Upload, Work, Workbench, Workspace};
 use palestra_state::secrets::Secrets;
-use row::Row;
+use row::{Judge, On, Row};
 
 /// System prompt of every terminal.
 const SYSTEM: &str = "You work in a shell on a Linux machine{network}. Run commands with `exec`; the working directory, \
@@ -49,6 +49,10 @@ const GLANCES: [&str; 8] =
 const SOLUTION_MS: u64 = 600_000;
 /// Milliseconds that looking around has.
 const GLANCE_MS: u64 = 10_000;
+
+/// Note on a task whose tests hold where the solution ran, and not on what it changed.
+const JUDGED_IN_PLACE: &str = "the tests fail on what the solution changed and pass where it ran, as with a service that it leaves \
+    running: they run where the agent was, as with `verifier.environment_mode = \"in_place\"`";
 
 /// The family `terminal`.
 #[derive(Clone, Default)]
@@ -131,6 +135,20 @@ impl Work for Terminal {
             notes = report.notes;
         }
         Ok(notes)
+    }
+
+    /// Tests of what a solution leaves running need the place where it ran.
+    async fn admit_otherwise(&self, row: &Value, workbench: &Workbench) -> Option<(Value, Vec<String>)> {
+        let mut row = Row::read(row).ok()?;
+        let Judge::Script { on, .. } = &mut row.judge else { return None };
+        if *on != On::Delta {
+            return None;
+        }
+        *on = On::Place;
+        let in_place = serde_json::to_value(&row).ok()?;
+        let mut notes = self.admit(&in_place, workbench).await.ok()?;
+        notes.push(format!("{}: {JUDGED_IN_PLACE}", row.name));
+        Some((in_place, notes))
     }
 
     fn describe(&self, row: &Value) -> Result<Brief, String> {

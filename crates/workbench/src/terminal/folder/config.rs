@@ -1,5 +1,5 @@
 //! `task.toml` of the public layout, schema 1.0 to 1.4. What cannot be honoured is a fault; what is not honoured and may not matter,
-//! as the proof shows, is a note; what does not concern an episode is read and passed over.
+//! as the proof shows, is a note, also a field that the layout does not have; what does not concern an episode is read and passed over.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use toml::Value;
 
 /// A task's settings.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub(super) struct Config {
     #[serde(alias = "version")]
     pub(super) schema_version: Option<String>,
@@ -26,10 +26,13 @@ pub(super) struct Config {
     _multi_step_reward_strategy: Option<String>,
     pub(super) steps: Option<Vec<Value>>,
     pub(super) artifacts: Vec<Artifact>,
+    /// Fields that the layout does not have.
+    #[serde(skip)]
+    unknown: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub(super) struct Verifier {
     pub(super) timeout_sec: Option<f64>,
     pub(super) env: BTreeMap<String, String>,
@@ -44,7 +47,7 @@ pub(super) struct Verifier {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub(super) struct Agent {
     pub(super) timeout_sec: Option<f64>,
     pub(super) user: Option<Name>,
@@ -58,7 +61,7 @@ pub(super) struct Agent {
 
 /// A mode of the network in a table of its own.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub(super) struct NetworkTable {
     mode: Option<String>,
     #[serde(rename = "allowed_hosts")]
@@ -67,7 +70,6 @@ pub(super) struct NetworkTable {
 
 /// A command that leaves something to be judged.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Collect {
     pub(super) command: String,
     #[serde(default)]
@@ -80,7 +82,6 @@ pub(super) struct Collect {
 
 /// A command that succeeds once the environment can be used.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Healthcheck {
     pub(super) command: String,
     #[serde(default = "five")]
@@ -108,7 +109,7 @@ fn three() -> u32 {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub(super) struct Environment {
     #[serde(rename = "build_timeout_sec")]
     _build_timeout_sec: Option<f64>,
@@ -137,7 +138,7 @@ pub(super) struct Environment {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub(super) struct Solution {
     pub(super) env: BTreeMap<String, String>,
 }
@@ -185,7 +186,11 @@ impl Config {
     /// # Errors
     /// In words, with line and column.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+        let words = |error: toml::de::Error| error.to_string().trim_end().to_owned();
+        let mut unknown = Vec::new();
+        let reader = toml::Deserializer::parse(text).map_err(words)?;
+        let config = serde_ignored::deserialize(reader, |field| unknown.push(field.to_string())).map_err(words)?;
+        Ok(Self { unknown, ..config })
     }
 
     /// True if the task says that it needs no network, whatever mode it names.
@@ -196,6 +201,9 @@ impl Config {
     /// Settings that cannot be honoured, and those that are not.
     pub(super) fn findings(&self, sandboxes: &Sandboxes) -> Findings {
         let mut found = Findings::default();
+        found.notes.extend(self.unknown.iter().map(|field| {
+            format!("{field} is no field of the layout, and the task was proven without it: leave it out, or look for a slip")
+        }));
         if let Some(version) = &self.schema_version
             && !version.starts_with("1.")
             && version != "1"

@@ -134,7 +134,6 @@ fn unsupported_settings_are_refused_with_their_position() {
         ("task.toml", "[environment]\ncpus = 64", "task.toml: environment.cpus", "2 cores"),
         ("task.toml", "[environment]\ngpus = 1", "task.toml: environment.gpus", "none"),
         ("task.toml", "[environment]\nos = \"windows\"", "task.toml: environment.os", "linux"),
-        ("task.toml", "[enviroment]\ncpus = 1", "task.toml", "enviroment"),
         ("task.toml", "[[steps]]\nname = \"a\"", "task.toml: steps", "several"),
         ("task.toml", "[environment.env]\nKEY = \"${KEY}\"", "task.toml: environment.env.KEY", "host"),
         ("task.toml", "schema_version = \"2.0\"", "task.toml: schema_version", "not known"),
@@ -174,6 +173,18 @@ fn unsupported_settings_are_refused_with_their_position() {
     files.remove("set/x/instruction.md");
     assert_eq!(rows(&files).expect_err("missing").len(), 2);
     assert!(rows(&BTreeMap::new()).is_err());
+}
+
+#[test]
+fn fields_that_the_layout_does_not_have_are_notes() {
+    let toml = "tags = [\"a\"]\n[verifier]\ntimeout = 900\n[environment.runtime]\nkind = \"x\"";
+    let read = rows(&with("set/x/task.toml", toml)).expect("read");
+    let notes = read[0].1.notes.join("\n");
+    for field in ["tags", "verifier.timeout", "environment.runtime"] {
+        assert!(notes.contains(&format!("set/x/task.toml: {field} is no field of the layout")), "{notes}");
+    }
+    let faults = rows(&with("set/x/task.toml", "[verifier]\ntimeout_sec = \"long\"")).expect_err("a text");
+    assert!(faults[0].detail.contains("line 2, column 15"), "{faults:#?}");
 }
 
 #[test]
