@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Folder, build, provision, public};
+use super::{Folder, UNNAMED, build, provision, public};
 use crate::terminal::row::{Judge, On, Row, Solution, StoredFile};
 use crate::work::Fault;
 
@@ -79,6 +79,7 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     let provision = provision::steps(script, &folder.place("run-tests.sh"));
     let missing = solution.is_none().then(|| folder.note("solution.sh", public::UNPROVEN));
     let (name, area) = folder.names();
+    let name = if name.is_empty() { UNNAMED } else { name };
     let row = Row {
         name: name.to_owned(),
         area: area.to_owned(),

@@ -21,6 +21,8 @@ use crate::work::{Fault, UploadedFile};
 
 /// Bytes of all files of a task.
 const TASK_BYTES_MAX: usize = 32 << 20;
+/// The name of a task whose folder is published by itself.
+const UNNAMED: &str = "task";
 
 /// The rows of an upload, each with its split, as they are played where `sandboxes` run.
 ///

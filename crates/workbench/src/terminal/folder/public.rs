@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use palestra_protocol::environment::ScoreRange;
 
 use super::config::{Config, Environment, Findings, Healthcheck};
-use super::{Folder, build, compose, provision, words};
+use super::{Folder, UNNAMED, build, compose, provision, words};
 use crate::checks::form::resolved;
 use crate::terminal::row::{Collect, Judge, On, Row, Scene, Solution, Step};
 use crate::work::Fault;
@@ -67,7 +67,7 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
 
     let (name, area) = folder.names();
     let titled = config.task.as_ref().and_then(|task| task.get("name")).and_then(toml::Value::as_str);
-    let name = if name.is_empty() { titled.unwrap_or("task") } else { name };
+    let name = if name.is_empty() { titled.unwrap_or(UNNAMED) } else { name };
     let split = config.metadata.get("split").and_then(toml::Value::as_str).unwrap_or("train");
     let row = Row {
         name: name.to_owned(),

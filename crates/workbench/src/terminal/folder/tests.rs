@@ -282,6 +282,8 @@ fn older_folders_are_read_too() {
     ]);
     let read = rows(&files).unwrap_or_else(|faults| panic!("{faults:#?}"));
     assert_eq!((read[0].1.name.as_str(), read[0].1.difficulty), ("old", Some(0.25)));
+    let alone = files.iter().filter_map(|(path, file)| Some((path.strip_prefix("old/")?.to_owned(), file.clone())));
+    assert_eq!(rows(&alone.collect()).expect("published by itself")[0].1.name, "task");
     let Judge::Script { files, .. } = &read[0].1.judge else { panic!("{read:?}") };
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["/tests/test_outputs.py", "/tests/run-tests.sh", "/tests/test.sh"]);
