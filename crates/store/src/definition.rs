@@ -106,7 +106,8 @@ impl dyn Reader {
 
 impl Store {
     /// Stores a definition with its rows as the next version of its name, all or nothing. When the newest version of the
-    /// tenant's name that is not withdrawn has the same digest, stores nothing and answers that row; otherwise the new one. The flag is true for a new one.
+    /// tenant's name that is not withdrawn has the same digest, stores nothing and answers that row; otherwise the new one. The flag is
+    /// true for a new one.
     ///
     /// The rows go in many short transactions, so that steps are not held up, and then the definition, which makes them visible.
     /// They are stored under the digest of their content: those of an interrupted publication are used by the next one of the same
