@@ -135,11 +135,13 @@ pub(crate) async fn nobody_shakes_a_watcher_off(world: &World) {
     assert!(output.text().starts_with("1\n"), "the agent is closed: {}", output.text());
     assert!(output.text().lines().count() > 2, "and so is the watcher: {}", output.text());
     assert!(opened(&output.record).contains("seen7"));
-    // Nobody takes another parent than its maker, and nobody opens with flags that lie in memory.
+    // Nobody takes another parent than its maker, nobody opens with flags that lie in memory, and nobody hears of a child's end
+    // before it can be waited for.
     let calls = "perl -e 'use Errno; my $made = syscall(56, 0x8000 | 17, 0, 0, 0, 0); print $made == -1 && $!{EPERM} ? 1 : 0; \
-                 my $how = pack(\"QQQ\", 0, 0, 0); my $path = \"/etc/passwd\"; my $opened = syscall(437, -100, $path, $how, 24); print $opened == -1 && $!{ENOSYS} ? 1 : 0'";
+                 my $how = pack(\"QQQ\", 0, 0, 0); my $path = \"/etc/passwd\"; my $opened = syscall(437, -100, $path, $how, 24); print $opened == -1 && $!{ENOSYS} ? 1 : 0; \
+                 my $child = syscall(434, $$, 0); print $child == -1 && $!{ENOSYS} ? 1 : 0'";
     if cfg!(target_arch = "x86_64") {
-        assert_eq!(watched(&sandbox, calls).await.text(), "11");
+        assert_eq!(watched(&sandbox, calls).await.text(), "111");
     }
     // What a program holds as its parent does is told, and what was opened for it alone is not.
     let output = watched(&sandbox, "bash -c 'exec 5< seen1; cat <&5; cat < seen2; cat seen3'").await;

@@ -108,6 +108,9 @@ pub(super) fn program() -> Vec<u64> {
     }
     // Its flags lie where another thread can change them after they were looked at; libraries use `openat` then.
     program.extend(answered(libc::SYS_openat2, ABSENT));
+    // It reads as ended before the tracer has let go of the process, so that its parent is told of an end and then finds none.
+    // Runtimes wait for SIGCHLD where the call is absent, which the parent only gets afterwards.
+    program.extend(answered(libc::SYS_pidfd_open, ABSENT));
     // A process that its tracer is not told of, and one that takes another for its parent than its maker.
     program.extend(refused_with(libc::SYS_clone, FIRST_AT, (libc::CLONE_UNTRACED | libc::CLONE_PARENT) as u32));
     // Somebody else who is asked before the tracer.
