@@ -16,6 +16,7 @@ mod events;
 mod extract;
 mod fields;
 mod files;
+mod frame_bound;
 mod gate;
 mod guide;
 mod health;

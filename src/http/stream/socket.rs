@@ -142,7 +142,7 @@ impl<E: Engine> Socket<E> {
         tracing::debug!(reason = end.name(), "a socket ended");
         let farewell = async {
             if let Some((code, reason)) = end.farewell() {
-                sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await?;
+                sink.send(Message::Close(Some(CloseFrame { code, reason: reason.as_ref().into() }))).await?;
             }
             // A peer that said goodbye itself gets its own close frame back.
             sink.close().await?;

@@ -1,6 +1,7 @@
 //! The other end of a socket: its frames and pings, heard also while a command runs. Generic over where messages come from and
 //! go to.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use futures::{Sink, SinkExt, Stream, StreamExt};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::super::super::frame_bound::frame_bytes_max;
 use super::super::super::write_timeout::in_time;
 
 /// Milliseconds between pings, at each of which the credential is checked again.
@@ -41,8 +43,8 @@ pub(super) enum End {
     Slow,
     /// The peer shows no sign of life.
     Silent,
-    /// A frame is too large.
-    TooLarge,
+    /// A frame has more than this many bytes.
+    TooLarge(usize),
     /// The peer sent something else than a WebSocket.
     Broken,
 }
@@ -58,24 +60,27 @@ impl End {
             Self::Revoked => "revoked",
             Self::Slow => "slow",
             Self::Silent => "silent",
-            Self::TooLarge => "too_large",
+            Self::TooLarge(_) => "too_large",
             Self::Broken => "broken",
         }
     }
 
     /// Close code (RFC 6455, section 7.4) and reason; nothing where the peer left by itself.
-    const fn farewell(self) -> Option<(u16, &'static str)> {
-        match self {
-            Self::Gone => None,
-            Self::Closed | Self::Refused => Some((1000, "")),
-            Self::TakenOver => Some((1008, "another connection took the session over")),
-            Self::Stopped => Some((1001, "the server is shutting down")),
-            Self::Revoked => Some((1008, "the credential was revoked or has expired")),
-            Self::Slow => Some((1008, "answers are not read fast enough")),
-            Self::Silent => Some((1008, "pings are not answered")),
-            Self::TooLarge => Some((1009, "the frame is larger than this server reads")),
-            Self::Broken => Some((1002, "the frame cannot be read")),
-        }
+    fn farewell(self) -> Option<(u16, Cow<'static, str>)> {
+        let (code, reason) = match self {
+            Self::Gone => return None,
+            Self::Closed | Self::Refused => (1000, ""),
+            Self::TakenOver => (1008, "another connection took the session over"),
+            Self::Stopped => (1001, "the server is shutting down"),
+            Self::Revoked => (1008, "the credential was revoked or has expired"),
+            Self::Slow => (1008, "answers are not read fast enough"),
+            Self::Silent => (1008, "pings are not answered"),
+            Self::TooLarge(bytes_max) => {
+                return Some((1009, format!("a frame must have at most {bytes_max} bytes").into()));
+            }
+            Self::Broken => (1002, "the frame cannot be read"),
+        };
+        Some((code, reason.into()))
     }
 }
 
@@ -205,7 +210,7 @@ where
         let farewell = async {
             // A peer that said goodbye itself gets its own close frame back.
             if let Some((code, reason)) = end.farewell() {
-                self.sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await?;
+                self.sink.send(Message::Close(Some(CloseFrame { code, reason: reason.as_ref().into() }))).await?;
             }
             self.sink.close().await?;
             // Closing with unread frames would reset the connection, and the reason would be lost on its way.
@@ -218,9 +223,9 @@ where
     }
 }
 
-/// The meaning of a failed read. The library tells the size limit by its words alone.
+/// The meaning of a failed read.
 fn unreadable(error: &impl Display) -> End {
-    if error.to_string().contains("too long") { End::TooLarge } else { End::Broken }
+    frame_bytes_max(error).map_or(End::Broken, End::TooLarge)
 }
 
 #[cfg(test)]
