@@ -67,15 +67,26 @@ impl Layers {
         workbench: &Workbench,
     ) -> Result<Ground, SandboxError> {
         let may_build = workbench.sandboxes.allowance().network >= NetworkAllowance::Build;
-        let installs = |step: &Step| matches!(step, Step::Run { .. } | Step::Packages { .. });
-        if scene.layer.iter().chain(more).any(installs) {
-            let steps: Vec<&Step> = scene.layer.iter().chain(more).collect();
-            if let Some(image) = self.image(&scene.image, &steps, may_build, workbench).await? {
-                return Ok(Ground { image, layer: None });
-            }
+        let installs = |step: &&Step| matches!(step, Step::Run { .. } | Step::Packages { .. });
+        let mut ground = Ground { image: scene.image.clone(), layer: None };
+        let mut steps: Vec<&Step> = scene.layer.iter().collect();
+        // An image of its own, also below `more`: steps that were done once more would draw or fetch something else.
+        if steps.iter().any(installs)
+            && let Some(image) = self.image(&ground.image, &steps, may_build, workbench).await?
+        {
+            ground.image = image;
+            steps.clear();
         }
-        let want = spec(scene, backend);
-        Ok(Ground { image: scene.image.clone(), layer: self.of(scene, &want, workbench).await? })
+        let is_layer_left = !steps.is_empty();
+        steps.extend(more);
+        if more.iter().any(|step| installs(&step))
+            && let Some(image) = self.image(&ground.image, &steps, may_build, workbench).await?
+        {
+            ground.image = image;
+        } else if is_layer_left {
+            ground.layer = self.of(scene, &spec(scene, backend), workbench).await?;
+        }
+        Ok(ground)
     }
 
     /// The digest of a scene's layer, which is made where it was not yet; `None` where the scene has none. Whoever asks for a layer

@@ -198,10 +198,17 @@ async fn where_builds_have_a_network_steps_become_an_image_that_later_sessions_u
         return;
     }
     let test = TestWorkbench::reaching(NetworkAllowance::Build);
-    // Rights that set-ups of packages need and sessions lack.
-    let dockerfile = format!("{DOCKERFILE}RUN chown 1000:1000 names.txt && touch /usr/local/built\n");
-    let script = TEST.replacen("#!/bin/bash\n", "#!/bin/bash\n[ -e /provided ] || exit 3\n", 1);
-    let changed = [("x/environment/Dockerfile", dockerfile.as_str()), ("x/tests/test.sh", script.as_str())];
+    // Rights that set-ups of packages need and sessions lack, and a file that every build draws anew.
+    let dockerfile =
+        format!("{DOCKERFILE}RUN chown 1000:1000 names.txt && head -c 16 /dev/urandom > /usr/local/drawn\n");
+    let seen_drawn = "[ -e /provided ] || exit 3; cmp /usr/local/drawn /app/drawn || GREETING=lost";
+    let script = TEST.replacen("#!/bin/bash\n", &format!("#!/bin/bash\n{seen_drawn}\n"), 1);
+    let solution = "#!/bin/bash\ncp /usr/local/drawn . && echo \"$GREETING $(cat names.txt)\" > out.txt\n";
+    let changed = [
+        ("x/environment/Dockerfile", dockerfile.as_str()),
+        ("x/tests/test.sh", script.as_str()),
+        ("x/solution/solve.sh", solution),
+    ];
     let mut row = row(&test, &changed);
     // In place of what an index would give.
     row["judge"]["provision"] = serde_json::json!([{
@@ -217,8 +224,8 @@ async fn where_builds_have_a_network_steps_become_an_image_that_later_sessions_u
 
     let mut workspace = test.open(&row, "session").await;
     let seen =
-        exec(&mut *workspace, "stat -c %u names.txt; ls /usr/local/built /provided; chown 0 names.txt").await.text;
-    assert!(seen.contains("1000") && seen.contains("/usr/local/built\n"), "{seen}");
+        exec(&mut *workspace, "stat -c %u names.txt; ls /usr/local/drawn /provided; chown 0 names.txt").await.text;
+    assert!(seen.contains("1000") && seen.contains("/usr/local/drawn\n"), "{seen}");
     assert!(seen.contains("'/provided'") && seen.contains("not permitted"), "{seen}");
     let evidence = workspace.evidence().await.expect("evidence");
     assert!(evidence["image"].as_str().is_some_and(|image| made.contains(&image)), "{evidence}");
