@@ -10,11 +10,13 @@ import threading
 import time
 
 from harness import ADMIN_KEY, Server, binary, expect, main
+from kill_nine import fresh_database
 
 PATIENCE_S = 120
 LEASE_MS = 2_000
 # Two in a row make an attempt wait for 5 s and 10 s.
 WORKER_KILLS = 2
+EPISODES_SHORT, EPISODES_LONG = 16, 200
 
 
 class Policy:
@@ -179,11 +181,10 @@ def whole(server, policy, kind, spec, episodes):
         worker.kill()
 
 
-def run(short):
+def on_store(name, database_url, episodes):
     """Kills workers and the server in the middle of jobs, and compares with jobs that were left alone."""
-    episodes = 16 if short else 200
     told = []
-    with Server("--job-lease-ms", str(LEASE_MS)) as server:
+    with Server("--job-lease-ms", str(LEASE_MS), database_url=database_url) as server:
         policy = Policy()
         played = {
             "policy": {"from": f"url:http://{policy.host}/v1"}, "seed": 5, "limits": {"max_turns": 1, "concurrent_sessions": 3},
@@ -207,7 +208,16 @@ def run(short):
             policy.stop()
         counts = collections.Counter((one["group"], one["task"], one["seed"]) for one in scored(server))
         expect(max(counts.values()) == 1, f"played again: {counts.most_common(3)}")
-    return f"{episodes} episodes each, none twice and the same results ({', '.join(told)})"
+    return f"{name}: {episodes} episodes each, none twice and the same results ({', '.join(told)})"
+
+
+def run(short):
+    """The short form tries SQLite alone."""
+    if short:
+        return on_store("SQLite", None, EPISODES_SHORT)
+    url = os.environ.get("PALESTRA_TEST_POSTGRES_URL")
+    expect(url, "PALESTRA_TEST_POSTGRES_URL is not set: run this through scripts/acceptance")
+    return "; ".join([on_store("SQLite", None, EPISODES_LONG), on_store("PostgreSQL", fresh_database(url), EPISODES_LONG)])
 
 
 if __name__ == "__main__":

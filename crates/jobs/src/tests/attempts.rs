@@ -304,7 +304,17 @@ async fn many_workers_lease_each_job_once_on_postgres() {
 
 #[tokio::test]
 async fn a_new_attempt_gets_the_runs_and_the_progress_of_earlier_ones() {
-    let mut fixture = Fixture::sqlite(settings()).await;
+    continued(Fixture::sqlite(settings()).await).await;
+}
+
+#[tokio::test]
+async fn a_new_attempt_gets_the_runs_and_the_progress_of_earlier_ones_on_postgres() {
+    if let Some(fixture) = Fixture::postgres(settings()).await {
+        continued(fixture).await;
+    }
+}
+
+async fn continued(mut fixture: Fixture) {
     let environments = json!([{"name": "bench/counter"}]);
     let spec = json!({"policy": {"from": "builtin:null"}, "environments": environments, "episodes": 9});
     let id = fixture.create("acme", job(JobKind::Evaluate, spec)).await.id;

@@ -41,7 +41,7 @@ pub(super) fn steps(script: &str, file: &str) -> Vec<Step> {
         if let Some(version) = installer(&line) {
             uv = Some((place.clone(), version));
         }
-        for command in packages::commands(&line).unwrap_or_default() {
+        for command in simple_commands(&line) {
             match packages::install(&command) {
                 Some(Install::Packages(kind, names))
                     if !names.is_empty() && !command.trim_start().starts_with("uv") =>
@@ -124,6 +124,60 @@ fn joined(script: &str) -> Vec<(usize, String)> {
     lines
 }
 
+/// The simple commands of a line, wherever they stand in it, without redirections, words of control flow and variables that are set.
+fn simple_commands(line: &str) -> Vec<String> {
+    const CONTROL: [&str; 11] = ["if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "exec"];
+    let mut commands = vec![String::new()];
+    let mut letters = line.chars().peekable();
+    let mut quote = None;
+    while let Some(letter) = letters.next() {
+        let command = commands.last_mut().expect("one is always begun");
+        match (quote, letter) {
+            (Some(open), letter) => {
+                command.push(letter);
+                if letter == open {
+                    quote = None;
+                } else if letter == '\\' && open == '"' {
+                    command.extend(letters.next());
+                }
+            }
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                command.push(letter);
+            }
+            (None, '\\') => {
+                command.push(letter);
+                command.extend(letters.next());
+            }
+            (None, '&') if letters.peek() == Some(&'>') => {}
+            (None, '<' | '>') => {
+                // The descriptor before it, and the file behind it.
+                command.truncate(command.trim_end_matches(|digit: char| digit.is_ascii_digit()).len());
+                while letters.next_if(|next| matches!(next, '<' | '>' | '&' | '|') || next.is_whitespace()).is_some() {}
+                while letters.next_if(|next| !next.is_whitespace() && !";|&()".contains(*next)).is_some() {}
+            }
+            (None, ';' | '|' | '&' | '(' | ')' | '`') => commands.push(String::new()),
+            (None, letter) => command.push(letter),
+        }
+    }
+    let plain = commands.iter().filter_map(|command| {
+        let mut rest = command.trim();
+        loop {
+            let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let sets = word.split_once('=').is_some_and(|(name, _)| name.bytes().all(is_of_a_name));
+            if !sets && !CONTROL.contains(&word) {
+                return (!rest.is_empty()).then(|| rest.to_owned());
+            }
+            rest = after.trim_start();
+        }
+    });
+    plain.collect()
+}
+
+const fn is_of_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
 /// The version of uv that a line installs by its own installer; empty for the newest.
 pub(super) fn installer(line: &str) -> Option<String> {
     let (_, after) = line.split_once(UV_ADDRESS)?;
@@ -135,6 +189,10 @@ pub(super) fn installer(line: &str) -> Option<String> {
 fn fetching(command: &str) -> Option<String> {
     let words = words::split(command).ok()?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // Nothing is known here of a variable's value.
+    if words.first().is_some_and(|word| word.starts_with("uv")) && words.iter().any(|word| word.contains('$')) {
+        return Some(String::new());
+    }
     let quoted = |words: &[&str]| {
         let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
         quoted.collect::<Vec<_>>().join(" ")
@@ -212,6 +270,24 @@ uvx \
             "uvx '-p' '3.11' '--with' 'pytest==8.4.1' '--with' 'pytest-json-ctrf==0.3.5' 'pytest' --version"
         ));
         assert_eq!(place, "tests/test.sh:6");
+    }
+
+    #[test]
+    fn what_tests_install_is_found_wherever_it_stands_in_a_line() {
+        for line in [
+            "if uv run --with pytest pytest /tests/test_x.py -v; then",
+            "uv run --with pytest pytest /tests/test_x.py 2>&1 | tee /logs/verifier/out.txt",
+            "cd /app && ! (PYTHONPATH=. FLAG=1 uv run --with pytest pytest /tests > /dev/null 2>/tmp/x) || exit 1",
+            "passed=$(uv run --with pytest pytest -q &> log; echo $?)",
+        ] {
+            let found = steps(line, "t");
+            let Some(Step::Run { argv, .. }) = found.last() else { panic!("{line}: {found:#?}") };
+            assert!(argv[2].ends_with("uv run --no-project '--with' 'pytest' 'pytest' --version"), "{line}: {argv:?}");
+        }
+        // What is only known when it runs, what is text, and what is no command.
+        assert_eq!(steps("uvx --with $WANTED pytest; x=1", "t").len(), 2);
+        assert_eq!(steps("echo 'use: uvx pytest' && echo \"uvx; uvx pytest\"", "t"), Vec::new());
+        assert_eq!(simple_commands("if [ 1 -lt 2 ]; then a=1 b < c d 2> e; fi"), ["[ 1 -lt 2 ]", "b  d", "fi"]);
     }
 
     #[test]
