@@ -17,8 +17,10 @@ pub(crate) const SIGNAL_COMMAND: i32 = libc::SIGUSR1;
 pub(crate) const FIRST_ALONE: usize = 0x100;
 /// Bytes of [`Report`].
 pub(crate) const REPORT_BYTES: usize = size_of::<Report>();
-/// Looks at what is left, about a millisecond each, before the keeper gives up.
-const LOOKS_MAX: u32 = 3_000;
+/// Nanoseconds after which the keeper gives up on what is left.
+const SWEEP_NS_MAX: u64 = 30_000_000_000;
+/// Rounds of [`collect`] between two passes over the children.
+const ROUNDS_PER_PASS: usize = 256;
 const LIST_BYTES: usize = 64 * 1024;
 
 /// End of the command, from the keeper to the agent.
@@ -123,13 +125,15 @@ fn wait_for(command: i32, signals: &libc::sigset_t) {
 /// Kills children until there are none; whether some are left all the same.
 fn sweep(signals: &libc::sigset_t) -> bool {
     let millisecond = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    for _ in 0..LOOKS_MAX {
-        // Some at a time: those who fork and end all the time are killed in between.
-        if collect(reap, |_| true) == Children::None {
-            return false;
-        }
-        if !kill_children() {
-            return true;
+    let until = now_ns() + SWEEP_NS_MAX;
+    while kill_children() && now_ns() < until {
+        // All that ended, or the next list is long with them; but not for ever where others keep ending.
+        for _ in 0..ROUNDS_PER_PASS {
+            match collect(reap, |_| true) {
+                Children::None => return false,
+                Children::Alive => break,
+                Children::Ended => {}
+            }
         }
         // SAFETY: both are valid, and nothing is written. A child's end cuts the wait short, or came before.
         unsafe { libc::sigtimedwait(signals, ptr::null_mut(), &raw const millisecond) };
@@ -137,29 +141,36 @@ fn sweep(signals: &libc::sigset_t) -> bool {
     true
 }
 
-/// Kills every child; `false` when they cannot be listed. None of their ids can be another's, as only this process collects them.
+/// Kills every child, also those that become its children meanwhile, which come last in the kernel's list: whoever forks and ends is
+/// followed until nobody is ahead. `false` when they cannot be listed. None of their ids can be another's, as only this process
+/// collects them.
 fn kill_children() -> bool {
-    let mut list = [0_u8; LIST_BYTES];
-    // SAFETY: the path ends with a zero byte; the list is valid for its length.
-    let count = unsafe {
-        let file = libc::open(c"/proc/thread-self/children".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if file < 0 {
-            return false;
-        }
-        let count = libc::read(file, list.as_mut_ptr().cast(), list.len());
-        libc::close(file);
-        count
-    };
-    let Ok(count) = usize::try_from(count) else { return false };
-    let mut pid: i32 = 0;
-    for byte in list.iter().take(count) {
-        if byte.is_ascii_digit() {
-            pid = pid * 10 + i32::from(byte - b'0');
-        } else if pid > 0 {
-            // SAFETY: takes numbers only.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
-            pid = 0;
-        }
+    // SAFETY: the path ends with a zero byte.
+    let file = unsafe { libc::open(c"/proc/thread-self/children".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return false;
     }
-    true
+    let mut list = [0_u8; LIST_BYTES];
+    let mut pid: i32 = 0;
+    let read = loop {
+        // SAFETY: the list is valid for its length.
+        let Ok(count) = usize::try_from(unsafe { libc::read(file, list.as_mut_ptr().cast(), list.len()) }) else {
+            break false;
+        };
+        if count == 0 {
+            break true;
+        }
+        for byte in list.iter().take(count) {
+            if byte.is_ascii_digit() {
+                pid = pid * 10 + i32::from(byte - b'0');
+            } else if pid > 0 {
+                // SAFETY: takes numbers only.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+                pid = 0;
+            }
+        }
+    };
+    // SAFETY: takes numbers only.
+    unsafe { libc::close(file) };
+    read
 }

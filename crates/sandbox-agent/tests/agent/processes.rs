@@ -72,7 +72,13 @@ fn a_fork_bomb_that_must_be_alone_ends_with_its_command() {
     bomb.wall_ms = Some(500);
     bomb.alone = true;
     agent.run(bomb, &[]);
-    assert_eq!(agent.processes(), 0);
+    // On a busy machine some that ended are still being collected; nobody is left who forks.
+    let mut count = agent.processes();
+    while count > 0 {
+        let next = agent.processes();
+        assert!(next <= count, "{next} after {count}");
+        count = next;
+    }
 }
 
 #[test]
