@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::failure::Failure;
+use super::links::{unreadable, within};
 use palestra_families::app::{FILE_BYTES_MAX, FILES_MAX, Files, is_file_name};
 
 /// Extensions of the files of a definition.
@@ -24,11 +25,13 @@ pub(super) fn read(path: &Path) -> Result<Files, Failure> {
         add(&mut files, path)?;
         return Ok(files);
     }
+    let root = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
     for entry in fs::read_dir(path).map_err(|error| unreadable(path, &error))? {
         let file = entry?.path();
         let is_data = file.file_name().and_then(|name| name.to_str()).is_some_and(is_file_name);
         let is_yaml = file.extension().is_some_and(|extension| extension == EXTENSION);
         if file.is_file() && (is_yaml || is_data) {
+            within(&root, &file)?;
             add(&mut files, &file)?;
         }
     }
@@ -50,8 +53,4 @@ fn add(files: &mut Files, path: &Path) -> Result<(), Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     files.insert(name, fs::read_to_string(path).map_err(|error| unreadable(path, &error))?);
     Ok(())
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Other(format!("{} cannot be read, check its path and owner: {error}", path.display()))
 }

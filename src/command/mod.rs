@@ -16,6 +16,7 @@ mod folder;
 pub mod images;
 pub mod jobs;
 pub mod keys;
+mod links;
 mod listed;
 mod local_workers;
 pub mod openapi;

@@ -11,6 +11,7 @@ use tokio::io::AsyncReadExt;
 
 use super::failure::Failure;
 use super::folder;
+use super::links;
 use super::target::{Keep, TargetArguments};
 use crate::terminal::visible;
 use palestra_families::app::Files;
@@ -74,7 +75,7 @@ pub async fn publish(
     };
     target.close().await;
     match answer {
-        Ok(published) if arguments.json => Ok(writeln!(output, "{}", summary_json(&published))?),
+        Ok(published) if arguments.json => Ok(writeln!(output, "{}", summary_json(&published, arguments.check))?),
         Ok(published) => Ok(write!(output, "{}", summary(&published, arguments))?),
         Err(ClientError::Problem(problem)) if !problem.errors.is_empty() => {
             write_faults(&arguments.file, &problem, errors)?;
@@ -112,9 +113,13 @@ impl Upload {
             floor: arguments.floor,
             dry_run: arguments.check,
         };
+        if let Some(name) = name.as_deref().filter(|name| !of_work(name) && of_work(&name.to_ascii_lowercase())) {
+            let lower = name.to_ascii_lowercase();
+            return Err(Failure::Other(format!("--name {name:?} must be in small letters: write {lower:?}")));
+        }
         if name.as_deref().is_some_and(of_work) {
             if file.is_dir() {
-                return Ok(Self::Work(submission, "application/x-tar", packed(file)?));
+                return Ok(Self::Work(submission, "application/x-tar", links::packed(file)?));
             }
             let yaml = file.extension().is_some_and(|extension| extension == "yaml");
             let media_type = if yaml { "application/yaml" } else { "application/jsonl" };
@@ -135,26 +140,13 @@ impl Upload {
     }
 }
 
-/// A folder of tasks as an archive.
-fn packed(folder: &Path) -> Result<Vec<u8>, Failure> {
-    let unreadable = |error: std::io::Error| {
-        Failure::Other(format!("{} cannot be read, check its path and owner: {error}", folder.display()))
-    };
-    let mut archive = tar::Builder::new(Vec::new());
-    archive.follow_symlinks(true);
-    archive.append_dir_all("", folder).map_err(unreadable)?;
-    archive.into_inner().map_err(unreadable)
-}
-
 async fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut lines = Vec::new();
     let limit = FILE_BYTES_MAX + 1;
     if path.as_os_str() == "-" {
         tokio::io::stdin().take(limit).read_to_end(&mut lines).await?;
     } else {
-        let file = tokio::fs::File::open(path).await.map_err(|error| {
-            Failure::Other(format!("{} cannot be read, check its path and owner: {error}", path.display()))
-        })?;
+        let file = tokio::fs::File::open(path).await.map_err(|error| links::unreadable(path, &error))?;
         file.take(limit).read_to_end(&mut lines).await?;
     }
     if lines.len() as u64 > FILE_BYTES_MAX {
@@ -206,14 +198,15 @@ fn summary(published: &Published, arguments: &PublishArguments) -> String {
     format!("{verb} {name}@{} ({})\n{notes}{play}", environment.version, splits.join(", "))
 }
 
-fn summary_json(published: &Published) -> serde_json::Value {
+fn summary_json(published: &Published, is_check: bool) -> serde_json::Value {
     let environment = &published.environment;
     serde_json::json!({
         "environment": environment.name,
         "version": environment.version,
         "digest": environment.digest,
         "splits": environment.splits,
-        "created": published.created,
+        "created": published.created && !is_check,
+        "check": is_check,
         "notes": published.notes,
     })
 }

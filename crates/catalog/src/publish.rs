@@ -125,7 +125,7 @@ impl Catalog {
                 match work.admit(row, desk).await {
                     Ok(notes) => Ok((None, notes)),
                     Err(detail) => {
-                        let form = work.admit_otherwise(row, desk).await;
+                        let form = work.admit_otherwise(row, &detail, desk).await;
                         form.map(|(row, notes)| (Some(row), notes)).ok_or(detail)
                     }
                 }

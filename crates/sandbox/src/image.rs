@@ -52,6 +52,15 @@ pub struct Images {
     packages: Arc<Mutex<HashMap<String, Arc<BTreeSet<String>>>>>,
 }
 
+/// An image that stands in for one that others name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandIn {
+    /// The name of the image.
+    pub image: String,
+    /// Reason why it can stand in; empty where it is the image that is named.
+    pub reason: String,
+}
+
 impl Images {
     /// The images in `folder`.
     #[must_use]
@@ -70,13 +79,13 @@ impl Images {
     ///
     /// # Errors
     /// In words, when none is.
-    pub fn stand_in(&self, base: &str) -> Result<String, String> {
+    pub fn stand_in(&self, base: &str) -> Result<StandIn, String> {
         if let Some(alias) = self.aliases.find(base) {
-            return Ok(alias.image.clone());
+            return Ok(StandIn { image: alias.image.clone(), reason: alias.reason.clone() });
         }
         let own = base.strip_suffix(":latest").unwrap_or(base);
         if is_name(own) && own != host::NAME && self.resolve(own).is_ok() {
-            return Ok(own.to_owned());
+            return Ok(StandIn { image: own.to_owned(), reason: String::new() });
         }
         let shipped = Aliases::shipped()?;
         let alias = shipped.find(base).ok_or_else(|| {
@@ -85,7 +94,7 @@ impl Images {
                  (sandboxes/aliases.toml lists what is shipped)"
             )
         })?;
-        Ok(alias.image.clone())
+        Ok(StandIn { image: alias.image.clone(), reason: alias.reason.clone() })
     }
 
     /// The names of the Debian packages of an image, with what they stand for; `None` where the image is not here or has no list.

@@ -59,7 +59,12 @@ pub trait Work: Send + Sync + 'static {
 
     /// Another form of a row that [`Work::admit`] refuses, in which it holds though its judge trusts the acting side more, with notes as
     /// those of [`Work::admit`]; `None` where there is none.
-    async fn admit_otherwise(&self, _row: &Value, _workbench: &Workbench) -> Option<(Value, Vec<String>)> {
+    async fn admit_otherwise(
+        &self,
+        _row: &Value,
+        _refusal: &str,
+        _workbench: &Workbench,
+    ) -> Option<(Value, Vec<String>)> {
         None
     }
 

@@ -18,6 +18,8 @@ const SECRETS: Secrets = Secrets::Key(*b"the key of the proofs of a task.");
 /// Scores this near to 0 or 1 are 0 or 1.
 const NEAR: f64 = 1e-9;
 
+/// The beginning of the fault of a solution that was judged, and not well enough.
+pub(super) const SOLUTION_SCORES: &str = "the solution scores ";
 /// Milliseconds that a cheat has; one that waits for somebody is judged as it stands then.
 const CHEAT_MS: u64 = 60_000;
 
@@ -59,7 +61,7 @@ pub async fn check_task(work: &dyn Work, row: &Value, workbench: &Workbench, bac
                 report.solution = Some(score);
                 if score < range.ceiling - NEAR {
                     report.faults.push(format!(
-                        "the solution scores {score}{}: {}; {excerpt}",
+                        "{SOLUTION_SCORES}{score}{}: {}; {excerpt}",
                         declared(range.ceiling),
                         failed(&judgement)
                     ));
@@ -191,7 +193,7 @@ impl Attempts<'_> {
             JudgeError::Unavailable(why) => {
                 format!("the server lacks what judging needs, see `palestra doctor`: {why}")
             }
-            JudgeError::Timeout(why) => format!("judging took too long, allow it more time: {why}"),
+            JudgeError::Timeout(why) => format!("judging took too long, shorten the tests or raise their timeout (`verifier.timeout_sec` in task.toml): {why}"),
         })?;
         Ok((judgement, evidence, format!("seen last: {}", excerpt.chars().take(500).collect::<String>())))
     }

@@ -6,7 +6,7 @@ use palestra_protocol::environment::ScoreRange;
 use palestra_sandbox::image::is_name;
 use serde::{Deserialize, Serialize};
 
-use super::row::{Judge, Row, Scene, Solution, StoredFile};
+use super::row::{Judge, Row, SPLITS, Scene, Solution, StoredFile};
 use super::{hidden, secrets};
 use crate::checks::CheckForm;
 use crate::checks::form::resolved;
@@ -147,8 +147,8 @@ fn row(inline: Inline, path: &str) -> Result<(String, Row), Vec<Fault>> {
         fault("floor", why);
         None
     });
-    if !["train", "validation", "test"].contains(&inline.split.as_str()) {
-        fault("split", format!("{:?} must be train, validation or test", inline.split));
+    if !SPLITS.contains(&inline.split.as_str()) {
+        fault("split", format!("{:?} must be one of {}", inline.split, SPLITS.join(", ")));
     }
     for (field, image) in [("image", Some(&inline.image)), ("judge.image", inline.judge.image.as_ref())] {
         if let Some(image) = image

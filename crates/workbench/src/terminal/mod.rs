@@ -112,6 +112,11 @@ impl Work for Terminal {
     fn trust(&self, row: &mut Value) -> bool {
         if let Some(row) = row.as_object_mut().filter(|row| !row.contains_key("solution")) {
             row.insert("trusted".to_owned(), Value::Bool(true));
+            for note in row.get_mut("notes").and_then(Value::as_array_mut).into_iter().flatten() {
+                if let Some(place) = note.as_str().and_then(|note| note.strip_suffix(folder::UNPROVEN)) {
+                    *note = json!(format!("{place}{}", folder::TRUSTED));
+                }
+            }
         }
         true
     }
@@ -138,8 +143,9 @@ impl Work for Terminal {
     }
 
     /// Tests of what a solution leaves running need the place where it ran.
-    async fn admit_otherwise(&self, row: &Value, workbench: &Workbench) -> Option<(Value, Vec<String>)> {
-        let mut row = Row::read(row).ok()?;
+    async fn admit_otherwise(&self, row: &Value, refusal: &str, workbench: &Workbench) -> Option<(Value, Vec<String>)> {
+        // Where there was no verdict, the place where it was to be judged is not the cause.
+        let mut row = Row::read(row).ok().filter(|_| refusal.starts_with(check::SOLUTION_SCORES))?;
         let Judge::Script { on, .. } = &mut row.judge else { return None };
         if *on != On::Delta {
             return None;

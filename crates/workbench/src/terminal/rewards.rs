@@ -69,18 +69,19 @@ pub(super) fn lower(first: BTreeMap<String, f64>, second: Option<BTreeMap<String
 
 pub(super) fn from_json(text: &str) -> Result<BTreeMap<String, f64>, String> {
     let value = json::read(text).map_err(|error| format!("the reward must be JSON: {error}"))?;
-    let rewards = match value {
+    let rewards: BTreeMap<String, Value> = match value {
         Value::Object(rewards) => rewards.into_iter().collect(),
         other => BTreeMap::from([("reward".to_owned(), other)]),
     };
     if rewards.is_empty() {
         return Err("reward.json must name a reward".to_owned());
     }
-    let number = |(name, value): (String, Value)| {
+    let is_score = |name: &str| name == "reward" || !rewards.contains_key("reward");
+    let number = |(name, value): (&String, &Value)| {
         let number = value.as_f64().ok_or_else(|| format!("{name} must be a number, not {value}"))?;
-        Ok((name.clone(), within(&name, number)?))
+        Ok((name.clone(), if is_score(name) { within(name, number)? } else { number }))
     };
-    rewards.into_iter().map(number).collect()
+    rewards.iter().map(number).collect()
 }
 
 fn from_text(text: &str) -> Result<BTreeMap<String, f64>, String> {
@@ -104,6 +105,9 @@ mod tests {
             assert!(from_text(wrong).is_err(), "{wrong}");
         }
         assert_eq!(from_json("{\"a\": 1, \"b\": 0.25}").expect("rewards").len(), 2);
+        // What stands beside the reward is a figure of the tests' own.
+        assert_eq!(from_json("{\"reward\": 0.5, \"passed\": 12}").expect("rewards")["reward"], 0.5);
+        assert!(from_json("{\"reward\": 2, \"passed\": 12}").is_err());
         assert_eq!(from_json("1"), Ok(BTreeMap::from([("reward".to_owned(), 1.0)])));
         for wrong in [
             "",

@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use crate::checks::CheckForm;
 
+/// The parts of an environment.
+pub(super) const SPLITS: [&str; 3] = ["train", "validation", "test"];
+
 /// A task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use palestra_sandbox::image::Definition;
+use palestra_sandbox::image::{Definition, StandIn};
 use palestra_sandbox::shipped;
 
 use super::dockerfile::{self, Instruction};
@@ -32,8 +32,17 @@ const FOLDERS: [&str; 16] = [
     "/var",
 ];
 
+/// The image that stands in for those of Python.
+const PYTHON: &str = "python";
+
 /// Reads the container file of a folder; `context` is where its files are.
-pub(super) fn scene(folder: &Folder<'_>, file: &str, context: &str, faults: &mut Vec<Fault>) -> Scene {
+pub(super) fn scene(
+    folder: &Folder<'_>,
+    file: &str,
+    context: &str,
+    faults: &mut Vec<Fault>,
+    notes: &mut Vec<String>,
+) -> Scene {
     let text = match folder.text(file) {
         Ok(text) => text,
         Err(fault) => {
@@ -58,6 +67,7 @@ pub(super) fn scene(folder: &Folder<'_>, file: &str, context: &str, faults: &mut
         user: "root".to_owned(),
         shell: vec!["/bin/sh".to_owned(), "-c".to_owned()],
         begun: false,
+        stand_in: None,
     };
     for instruction in &instructions {
         if let Err(detail) = build.add(instruction) {
@@ -67,6 +77,7 @@ pub(super) fn scene(folder: &Folder<'_>, file: &str, context: &str, faults: &mut
     if !build.begun {
         faults.push(folder.fault(file, "FROM is missing: add it"));
     }
+    notes.extend(build.stand_in.as_ref().map(|words| folder.note(file, words)));
     if build.user != "root" {
         build.scene.user = Some(build.user);
     }
@@ -84,10 +95,15 @@ pub(super) fn named(folder: &Folder<'_>, base: &str) -> Result<Scene, String> {
     Ok(scene)
 }
 
-/// Begins a scene on an image that stands in for a base image.
-fn begin(folder: &Folder<'_>, base: &str, scene: &mut Scene) -> Result<(), String> {
+/// Begins a scene on an image that stands in for a base image; the reason why it does, where it is not the image itself.
+fn begin(folder: &Folder<'_>, base: &str, scene: &mut Scene) -> Result<String, String> {
     let images = folder.sandboxes.images();
-    scene.image = images.stand_in(base)?;
+    let StandIn { image, reason } = images.stand_in(base)?;
+    if image == PYTHON {
+        // pip installs beside the system's packages in the images that it stands in for.
+        scene.env.entry("PIP_BREAK_SYSTEM_PACKAGES".to_owned()).or_insert_with(|| "1".to_owned());
+    }
+    scene.image = image;
     // What an image of the operator's sets is part of it; ours say what every sandbox has.
     if Definition::shipped_names().all(|name| name != scene.image)
         && let Ok(image) = images.resolve(&scene.image)
@@ -95,7 +111,7 @@ fn begin(folder: &Folder<'_>, base: &str, scene: &mut Scene) -> Result<(), Strin
         scene.env.extend(image.env.iter().cloned());
         scene.folder.clone_from(&image.folder);
     }
-    Ok(())
+    Ok(reason)
 }
 
 /// Variables that every sandbox has.
@@ -116,6 +132,8 @@ struct Build<'a> {
     user: String,
     shell: Vec<String>,
     begun: bool,
+    /// Words about the image that stands in for the one that is named.
+    stand_in: Option<String>,
 }
 
 impl Build<'_> {
@@ -148,7 +166,8 @@ impl Build<'_> {
             "LABEL" | "MAINTAINER" | "EXPOSE" | "CMD" | "ENTRYPOINT" | "STOPSIGNAL" | "HEALTHCHECK" | "VOLUME" => {
                 Ok(())
             }
-            other => Err(format!("{other} is not supported: leave it out")),
+            "ONBUILD" => Err("ONBUILD is not supported: leave it out".to_owned()),
+            other => Err(format!("{other} is no instruction: correct its name")),
         }
     }
 
@@ -165,7 +184,9 @@ impl Build<'_> {
             _ => return Err(format!("FROM {rest:?} must name an image")),
         };
         let base = self.expand(base)?;
-        begin(self.folder, &base, &mut self.scene)?;
+        let reason = begin(self.folder, &base, &mut self.scene)?;
+        self.stand_in =
+            (!reason.is_empty()).then(|| format!("FROM {base}: the image {:?} stands in: {reason}", self.scene.image));
         if let Ok(image) = Definition::shipped(&self.scene.image) {
             self.inherited.extend(image.env);
         }
@@ -243,7 +264,9 @@ impl Build<'_> {
         let mut files = Vec::new();
         for source in sources {
             if name == "ADD" && source.contains("://") {
-                return Err(format!("{source}: there is no network, add the file to the folder"));
+                return Err(format!(
+                    "{source}: ADD of an address is not supported: fetch it by RUN, or add the file to the folder"
+                ));
             }
             if name == "ADD"
                 && [".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2"].iter().any(|end| source.ends_with(end))

@@ -57,7 +57,8 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         ));
     }
     let service = public::service(folder, "", &mut faults);
-    let mut scene = build::scene(folder, "Dockerfile", "", &mut faults);
+    let mut notes = Vec::new();
+    let mut scene = build::scene(folder, "Dockerfile", "", &mut faults, &mut notes);
     scene.env.extend(service.env);
     scene.env.entry("PYTHONDONTWRITEBYTECODE".to_owned()).or_insert_with(|| "1".to_owned());
     scene.agent_ms = task.max_agent_timeout_sec.map(|seconds| (seconds * 1_000.0) as u64);
@@ -77,7 +78,7 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     });
     let script = folder.text("run-tests.sh").unwrap_or_default();
     let provision = provision::steps(script, &folder.place("run-tests.sh"));
-    let missing = solution.is_none().then(|| folder.note("solution.sh", public::UNPROVEN));
+    notes.extend(solution.is_none().then(|| folder.note("solution.sh", public::UNPROVEN)));
     let (name, area) = folder.names();
     let name = if name.is_empty() { UNNAMED } else { name };
     let row = Row {
@@ -99,7 +100,7 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         },
         solution,
         cheats: BTreeMap::new(),
-        notes: missing.into_iter().collect(),
+        notes,
         trusted: false,
     };
     Ok(("train".to_owned(), row))

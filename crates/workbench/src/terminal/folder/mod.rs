@@ -19,6 +19,8 @@ use crate::terminal::inline;
 use crate::terminal::row::{Row, StoredFile};
 use crate::work::{Fault, UploadedFile};
 
+pub(super) use public::{TRUSTED, UNPROVEN};
+
 /// Bytes of all files of a task.
 const TASK_BYTES_MAX: usize = 32 << 20;
 /// The name of a task whose folder is published by itself.
@@ -116,7 +118,14 @@ impl<'a> Folder<'a> {
 
     fn text(&self, name: &str) -> Result<&'a str, Fault> {
         let file = self.files.get(name).ok_or_else(|| self.fault(name, "is missing: add it"))?;
-        std::str::from_utf8(&file.bytes).map_err(|error| self.fault(name, error.to_string()))
+        std::str::from_utf8(&file.bytes).map_err(|error| self.fault(name, format!("must be text in UTF-8: {error}")))
+    }
+
+    /// A fault of a script whose first line no kernel finds an interpreter by.
+    fn line_end_fault(&self, name: &str) -> Option<Fault> {
+        let first = self.text(name).ok()?.lines().next()?.len();
+        let ends = self.text(name).ok()?.as_bytes().get(first..first + 2) == Some(b"\r\n");
+        ends.then(|| self.fault(name, "its lines end with CRLF, which shells do not read: save it with LF alone"))
     }
 
     /// Files below one of its folders, put below `target`.

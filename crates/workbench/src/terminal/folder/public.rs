@@ -7,7 +7,7 @@ use palestra_protocol::environment::ScoreRange;
 use super::config::{Config, Environment, Findings, Healthcheck};
 use super::{Folder, UNNAMED, build, compose, provision, words};
 use crate::checks::form::resolved;
-use crate::terminal::row::{Collect, Judge, On, Row, Scene, Solution, Step};
+use crate::terminal::row::{Collect, Judge, On, Row, SPLITS, Scene, Solution, Step};
 use crate::work::Fault;
 
 /// Seconds that tests have where the task says nothing.
@@ -15,7 +15,11 @@ const VERIFIER_S: f64 = 600.0;
 /// Seconds that a command has which leaves something to be judged, where the task says nothing.
 const COLLECT_S: f64 = 60.0;
 /// Note on a folder without a solution.
-pub(super) const UNPROVEN: &str = "is missing: the task is unproven, and its verdicts are not trainable";
+pub(in crate::terminal) const UNPROVEN: &str =
+    "is missing: the task is unproven, and its verdicts are not trainable without --trust-unproven";
+/// The same where `--trust-unproven` says so.
+pub(in crate::terminal) const TRUSTED: &str =
+    "is missing: the task is unproven, and its verdicts are trainable, as --trust-unproven says";
 /// Where artefacts are left that are taken without being named.
 const PUBLISHED: &str = "/logs/artifacts";
 
@@ -37,9 +41,12 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
 
     let instruction = folder.text("instruction.md").map(str::to_owned).unwrap_or_else(|fault| {
         faults.push(fault);
-        String::new()
+        "?".to_owned()
     });
-    let mut scene = scene(folder, &config.environment, "environment", "environment", &mut faults);
+    if instruction.trim().is_empty() {
+        faults.push(folder.fault("instruction.md", "has no text: say what is to be done"));
+    }
+    let mut scene = scene(folder, &config.environment, "environment", "environment", &mut faults, &mut notes);
     scene.demand.network = config.wants_network();
     scene.run = config.environment.healthcheck.as_ref().map(Healthcheck::script);
     scene.agent_ms = config.agent.timeout_sec.map(|seconds| (seconds * 1_000.0) as u64);
@@ -51,12 +58,31 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
         let user = scene.user.clone().unwrap_or_default();
         scene.layer.push(Step::Folder { path: "/solution".to_owned(), user });
     }
-    let end = |name: &str| config.metadata.get(name).and_then(number);
-    let score_range = ScoreRange::declared(end("floor"), end("ceiling")).unwrap_or_else(|why| {
+    let mut end = |name: &str| {
+        let value = config.metadata.get(name)?;
+        let number = number(value);
+        if number.is_none() {
+            faults.push(folder.fault(&format!("task.toml: metadata.{name}"), "must be a number"));
+        }
+        number
+    };
+    let (floor, ceiling) = (end("floor"), end("ceiling"));
+    let score_range = ScoreRange::declared(floor, ceiling).unwrap_or_else(|why| {
         faults.push(folder.fault("task.toml: metadata.floor", why));
         None
     });
-    let judge = judge(folder, &config, &scene, &mut faults);
+    let split = config.metadata.get("split").map_or("train", |split| split.as_str().unwrap_or_default());
+    if !SPLITS.contains(&split) {
+        let words = format!("must be one of {}", SPLITS.join(", "));
+        faults.push(folder.fault("task.toml: metadata.split", words));
+    }
+    if let Some(value) = config.metadata.get("difficulty")
+        && difficulty(Some(value)).is_none()
+    {
+        let words = "metadata.difficulty is neither a number from 0 to 1 nor easy, medium or hard: it is left out";
+        notes.push(folder.note("task.toml", words));
+    }
+    let judge = judge(folder, &config, &scene, &mut faults, &mut notes);
     let solution = solution(folder, &config, &mut faults);
     if solution.is_none() {
         notes.push(folder.note("solution/solve.sh", UNPROVEN));
@@ -68,7 +94,6 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     let (name, area) = folder.names();
     let titled = config.task.as_ref().and_then(|task| task.get("name")).and_then(toml::Value::as_str);
     let name = if name.is_empty() { titled.unwrap_or(UNNAMED) } else { name };
-    let split = config.metadata.get("split").and_then(toml::Value::as_str).unwrap_or("train");
     let row = Row {
         name: name.to_owned(),
         area: area.to_owned(),
@@ -86,13 +111,20 @@ pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
 }
 
 /// From a container file or, where there is none, the image that is named.
-fn scene(folder: &Folder<'_>, environment: &Environment, context: &str, place: &str, faults: &mut Vec<Fault>) -> Scene {
+fn scene(
+    folder: &Folder<'_>,
+    environment: &Environment,
+    context: &str,
+    place: &str,
+    faults: &mut Vec<Fault>,
+    notes: &mut Vec<String>,
+) -> Scene {
     let file = format!("{context}/Dockerfile");
     let service = service(folder, context, faults);
     let named = environment.docker_image.as_ref().map(|image| (format!("task.toml: {place}.docker_image"), image));
     let named = named.or_else(|| service.image.as_ref().map(|image| (format!("{context}: image"), image)));
     let mut scene = if folder.files.contains_key(file.as_str()) {
-        build::scene(folder, &file, context, faults)
+        build::scene(folder, &file, context, faults, notes)
     } else if let Some((place, base)) = named {
         build::named(folder, base).unwrap_or_else(|why| {
             faults.push(folder.fault(&place, why));
@@ -127,7 +159,13 @@ pub(super) fn service(folder: &Folder<'_>, context: &str, faults: &mut Vec<Fault
     })
 }
 
-fn judge(folder: &Folder<'_>, config: &Config, scene: &Scene, faults: &mut Vec<Fault>) -> Judge {
+fn judge(
+    folder: &Folder<'_>,
+    config: &Config,
+    scene: &Scene,
+    faults: &mut Vec<Fault>,
+    notes: &mut Vec<String>,
+) -> Judge {
     let separate = match config.verifier.environment_mode.as_deref() {
         Some(mode) => mode == "separate",
         None => config.verifier.environment.is_some(),
@@ -143,7 +181,7 @@ fn judge(folder: &Folder<'_>, config: &Config, scene: &Scene, faults: &mut Vec<F
         let environment = config.verifier.environment.as_ref().unwrap_or(&fallback);
         let judging = if own || environment.docker_image.is_some() {
             let context = if own { "tests" } else { "tests/none" };
-            self::scene(folder, environment, context, "verifier.environment", faults)
+            self::scene(folder, environment, context, "verifier.environment", faults, notes)
         } else {
             Scene { agent_ms: None, run: None, ..scene.clone() }
         };
@@ -160,6 +198,7 @@ fn judge(folder: &Folder<'_>, config: &Config, scene: &Scene, faults: &mut Vec<F
         faults.push(folder.fault("tests/test.sh", "is missing: add it"));
     }
     let script = if own { None } else { folder.text("tests/test.sh").ok() };
+    faults.extend(folder.line_end_fault("tests/test.sh"));
     Judge::Script {
         on,
         files,
@@ -182,6 +221,7 @@ fn collect(wanted: &super::config::Collect) -> Collect {
 
 fn solution(folder: &Folder<'_>, config: &Config, faults: &mut Vec<Fault>) -> Option<Solution> {
     folder.files.get("solution/solve.sh")?;
+    faults.extend(folder.line_end_fault("solution/solve.sh"));
     let mut files = folder.stored("solution", "/solution");
     for file in &mut files {
         if file.path.ends_with(".sh") {
@@ -227,9 +267,8 @@ fn number(value: &toml::Value) -> Option<f64> {
 /// A number, or one of the words.
 pub(super) fn difficulty(value: Option<&toml::Value>) -> Option<f64> {
     match value? {
-        toml::Value::Float(number) => Some(*number).filter(|number| (0.0..=1.0).contains(number)),
         toml::Value::String(word) => of_word(word),
-        _ => None,
+        value => number(value).filter(|number| (0.0..=1.0).contains(number)),
     }
 }
 

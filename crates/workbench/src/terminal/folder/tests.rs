@@ -142,7 +142,8 @@ fn unsupported_settings_are_refused_with_their_position() {
         ("environment/Dockerfile", "FROM debian\nCOPY --from=x a b", "environment/Dockerfile:2", "stages"),
         ("environment/Dockerfile", "FROM debian\nCOPY missing b", "environment/Dockerfile:2", "not among"),
         ("environment/Dockerfile", "FROM debian\nCOPY ../solution b", "environment/Dockerfile:2", "not among"),
-        ("environment/Dockerfile", "FROM debian\nADD https://x/y z", "environment/Dockerfile:2", "network"),
+        ("environment/Dockerfile", "FROM debian\nADD https://x/y z", "environment/Dockerfile:2", "fetch it by RUN"),
+        ("environment/Dockerfile", "FROM debian\nRUNN true", "environment/Dockerfile:2", "is no instruction"),
         ("environment/Dockerfile", "FROM debian\nONBUILD RUN x", "environment/Dockerfile:2", "ONBUILD"),
         (
             "task.toml",
@@ -212,7 +213,8 @@ fn what_the_template_asks_for_is_no_fault() {
     let read = rows_with(&with("set/x/task.toml", toml), allowance).expect("read");
     let row = &read[0].1;
     assert_eq!((row.scene.demand.disk_bytes, row.scene.demand.memory_bytes), (Some(10 << 30), Some(4 << 30)));
-    assert_eq!(row.notes, Vec::<String>::new());
+    let more: Vec<&String> = row.notes.iter().filter(|note| !note.contains("stands in")).collect();
+    assert_eq!(more, Vec::<&String>::new());
 }
 
 #[test]
@@ -304,4 +306,54 @@ fn inline_tasks_lie_beside_folders() {
     let inline = "instruction: x\nartefacts: [a]\nchecks: [{name: a, file: a, exists: true}]\n";
     files.insert("files/a.yaml".to_owned(), UploadedFile { mode: 0o644, bytes: inline.as_bytes().to_vec() });
     assert_eq!(rows(&files).map(|rows| rows.len()), Ok(2));
+}
+
+#[test]
+fn metadata_that_counts_is_held_to_its_values() {
+    for (metadata, place) in [
+        ("floor = \"0.25\"", "metadata.floor: must be a number"),
+        ("ceiling = true", "metadata.ceiling: must be a number"),
+        ("split = \"trian\"", "metadata.split: must be one of train, validation, test"),
+        ("split = 1", "metadata.split: must be one of train, validation, test"),
+    ] {
+        let mut files = upload(&task());
+        let toml = TOML.replace("difficulty = \"hard\"", metadata);
+        files.insert("set/x/task.toml".to_owned(), UploadedFile { mode: 0o644, bytes: toml.into_bytes() });
+        let faults = rows(&files).unwrap_err();
+        let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.place, fault.detail)).collect();
+        assert_eq!(told, [format!("set/x/task.toml: {place}")], "{metadata}");
+    }
+    let mut files = upload(&task());
+    let toml = TOML.replace("\"hard\"", "7").into_bytes();
+    files.insert("set/x/task.toml".to_owned(), UploadedFile { mode: 0o644, bytes: toml });
+    let (_, row) = rows(&files).unwrap().remove(0);
+    assert!(row.difficulty.is_none());
+    assert!(row.notes.iter().any(|note| note.contains("metadata.difficulty is neither")), "{:?}", row.notes);
+}
+
+#[test]
+fn scripts_and_texts_that_cannot_be_used_are_named() {
+    for (path, text, detail) in [
+        ("set/x/instruction.md", " \n", "has no text"),
+        ("set/x/tests/test.sh", "#!/bin/bash\r\necho 1\r\n", "its lines end with CRLF"),
+        ("set/x/solution/solve.sh", "#!/bin/bash\r\ntrue\r\n", "its lines end with CRLF"),
+    ] {
+        let faults = rows(&with(path, text)).unwrap_err();
+        assert!(faults.len() == 1 && faults[0].place == path && faults[0].detail.starts_with(detail), "{faults:?}");
+    }
+    let mut files = upload(&task());
+    files.insert("set/x/instruction.md".to_owned(), UploadedFile { mode: 0o644, bytes: vec![b'a', 0xe9] });
+    assert!(rows(&files).unwrap_err()[0].detail.starts_with("must be text in UTF-8"));
+}
+
+#[test]
+fn the_image_that_stands_in_is_noted_and_python_installs_as_in_its_own() {
+    let dockerfile = "FROM python:3.12-slim\nWORKDIR /app\n";
+    let (_, row) = rows(&with("set/x/environment/Dockerfile", dockerfile)).unwrap().remove(0);
+    let note =
+        "set/x/environment/Dockerfile: FROM python:3.12-slim: the image \"python\" stands in: Debian's Python 3.11";
+    assert!(row.notes.iter().any(|told| told.starts_with(note)), "{:?}", row.notes);
+    assert_eq!(row.scene.env.get("PIP_BREAK_SYSTEM_PACKAGES").map(String::as_str), Some("1"));
+    let (_, row) = rows(&upload(&task())).unwrap().remove(0);
+    assert!(!row.scene.env.contains_key("PIP_BREAK_SYSTEM_PACKAGES"), "Ubuntu's own refuses too");
 }

@@ -35,6 +35,13 @@ static FED: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?m)(?:^|[\s;&|({])(?:source|\.)[ \t]+(?:<\(|["']?/dev/|["']?/proc/)[^\n]*|\|[ \t]*(?:ba|da|k|z)?sh(?:[ \t]+-\w*s\w*)?[ \t]*(?:$|[;&|)#])|\b(?:ba|da|k|z)?sh[ \t]+<\([^\n]*"#,
     )
 });
+/// Scripts that a shell carries out of an address which is written out. Nobody on the acting side answers there: a judge of its own has no
+/// process of theirs, and files that a downloader reads are seen as loads.
+static DOWNLOADED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"\b(?:curl|wget)(?:[ \t]+(?:-[fsSLq]+O?-?|--(?:fail|silent|show-error|location|quiet|tlsv1\.[23]|proto[ \t]+'=https')))*[ \t]+["']?https://[\w./~%@+-]+["']?[ \t]*(?:2>&1[ \t]*|2>[ \t]*/dev/null[ \t]*)?\|[ \t]*(?:ba)?sh\b"#,
+    )
+});
 /// Programs that take a program as an argument, with the words up to it, and the program where it is put together by the shell.
 static PROGRAMS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -105,7 +112,7 @@ pub(super) fn evaluated(text: &str) -> Option<String> {
         .or_else(piece)
         .or_else(former)
         .or_else(|| captured(&VARIABLES, &|arguments| names_from_elsewhere(arguments, &text)))
-        .or_else(|| FED.find(&text).map(|found| found.as_str().trim().to_owned()))
+        .or_else(|| FED.find(&DOWNLOADED.replace_all(&text, "")).map(|found| found.as_str().trim().to_owned()))
         .or_else(|| programmed(&text));
     found.map(|piece| piece.chars().take(80).collect())
 }
@@ -371,6 +378,11 @@ mod tests {
             "source <(cat app.env)",
             ". /dev/stdin < app.env",
             "cat app.env | bash",
+            "curl -s https://host/install.sh | cat app.env - | sh",
+            "curl -sSf -K app.conf https://host/install.sh | sh",
+            "curl -s https://host/install.sh file:///app/x | sh",
+            "curl -s https://$HOST/install.sh | sh",
+            "curl -s http://127.0.0.1/install.sh | sh",
             "x=$(cat answer.txt); awk \"BEGIN { exit !($x > 41.5) }\"",
             "python3 -c \"import sys; sys.exit($(cat /app/answer.txt) != 42)\"",
             "x=$(cat answer.txt); jq -e \".a == $x\" data.json",
@@ -406,6 +418,8 @@ mod tests {
             "x=$(cat /app/data); awk -v x=\"$x\" 'BEGIN { exit x != 42 }'; awk '{ print $1 }' \"$x\"",
             "folder=$(mktemp -d); timeout 5 bash -c \"cd $folder && ./tool\"; python3 -c 'print(1)'",
             ". ./lib.sh; echo 1 | shasum; echo \"1 + 2\" | bc",
+            "apt-get install -y curl\ncurl -LsSf https://astral.sh/uv/0.9.5/install.sh | sh\nsource $HOME/.local/bin/env",
+            "wget -qO- https://host/install.sh 2>/dev/null | bash",
         ] {
             assert_eq!(evaluated(text), None, "{text}");
         }
