@@ -190,6 +190,25 @@ async fn one_document_publishes_as_well() {
     server.stop().await;
 }
 
+#[tokio::test]
+async fn an_episode_of_an_app_is_judged_by_versions_that_begin_its_task_alike() {
+    let server = TestServer::start().await;
+    let body = json!({"environment": "app/shop@3", "task": {"split": "train", "seed": 3}});
+    let session = server.post("/v1/sessions", &body).await.ok();
+    let path = format!("/v1/sessions/{}", session["id"].as_str().expect("an id"));
+    let verdict = server.post(&format!("{path}/finish"), &json!({"reason": "gave_up"})).await.ok()["verdict"].clone();
+    assert_eq!(verdict["status"], "scored", "{verdict}");
+    server.post(&format!("{path}/close"), &json!({})).await;
+    let again = format!("/v1/episodes/{}/verify", verdict["episode"].as_str().expect("an id"));
+    assert_eq!(server.post(&again, &json!({"version": 3})).await.ok()["score"], verdict["score"]);
+    // The texts of the newest version are others, and so are its goals.
+    let refused = server.post(&again, &json!({})).await;
+    assert_eq!(refused.code(), "not_supported");
+    let detail = refused.body["detail"].as_str().expect("a detail");
+    assert!(detail.contains("begins this task otherwise than version 3"), "{detail}");
+    server.stop().await;
+}
+
 /// Plays every version up to the newest of each environment.
 pub(super) async fn play_every_version(server: &TestServer, environments: &[(&str, u32)]) {
     for (name, newest) in environments {

@@ -97,6 +97,12 @@ pub trait EnvironmentKind: Send + Sync + 'static {
         false
     }
 
+    /// True if the rule that judges compares the end with the beginning that its own version draws, so that it can judge an episode of
+    /// another version only where both begin alike.
+    fn judges_from_beginning(&self) -> bool {
+        false
+    }
+
     /// Proves its tasks, where they are done outside this process.
     fn prover(&self) -> Option<&dyn Prover> {
         None

@@ -12,10 +12,12 @@ use serde_json::{Map, Value, json};
 use super::cell::{Live, Slot};
 use super::error::{lost, missing};
 use super::judge::{Docket, Evidence, verdict_record};
+use super::open::Start;
 use super::recorder::Ledger;
 use super::repeat::read_step;
 use super::turn::judged_turn;
 use super::{Answer, SessionError, Sessions, turn};
+use palestra_catalog::Entry;
 use palestra_environment::Place;
 use palestra_environment::state::State;
 use palestra_store::Durability;
@@ -278,6 +280,9 @@ impl Sessions {
         if let Some(verdict) = self.judged_before(id, version).await? {
             return Ok(verdict);
         }
+        if entry.kind.judges_from_beginning() && then.kind.verifier().version() != version {
+            self.require_equal_beginnings(&then, &entry, &episode).await?;
+        }
         let stored = self.0.store.verdicts(id).await?;
         let judged_as = if entry.kind.judges_by_task() { &entry } else { &then };
         let task = self.0.catalog.task_of_id(judged_as, &episode.task).await?;
@@ -291,6 +296,28 @@ impl Sessions {
         let ledger = Ledger::new(episode.session);
         self.0.recorder.submit(&ledger, permit, Durability::Disk, vec![record]).committed().await?;
         Ok(verdict)
+    }
+
+    /// Refuses to judge an episode by a version that begins its task otherwise: its goal would be that of another task.
+    async fn require_equal_beginnings(
+        &self,
+        then: &Arc<Entry>,
+        now: &Arc<Entry>,
+        episode: &EpisodeRow,
+    ) -> Result<(), SessionError> {
+        let mut digests = Vec::with_capacity(2);
+        for entry in [then, now] {
+            let task = self.0.catalog.task_of_id(entry, &episode.task).await?;
+            let mut beginning = self.open_place(entry, &task, episode, Start::Fresh).await?;
+            digests.push(present_state(beginning.place.as_mut()).await?.digest());
+        }
+        if digests[0] == digests[1] {
+            return Ok(());
+        }
+        let (name, played) = (&episode.environment, episode.version);
+        Err(SessionError::NotSupported(format!(
+            "the version of {name} that judges begins this task otherwise than version {played}, which was played: judge by version {played}, or play the task again"
+        )))
     }
 
     /// The verdict of an episode that its open session still stands in: the session knows more than its record, and one that

@@ -312,6 +312,10 @@ impl EnvironmentKind for AppKind {
         &self.spec
     }
 
+    fn judges_from_beginning(&self) -> bool {
+        true
+    }
+
     fn tasks(&self) -> Tasks<'_> {
         Tasks::Generated(self)
     }
