@@ -149,6 +149,9 @@ pub struct Opened {
     pub file: File,
     /// Links that are not the image's and that led to it.
     pub links: Vec<String>,
+    /// True if the file is only read, is as the image has it, and is what was asked for or where links lead from there.
+    #[serde(default)]
+    pub of_image: bool,
     /// True if it is a pipe or socket of another process, reached through `/proc`.
     pub foreign: bool,
     /// When, in nanoseconds since 1970 by the clock of the file system.

@@ -332,11 +332,14 @@ impl Watcher {
         if !worth && links.is_empty() {
             return;
         }
+        // Where nothing but links led elsewhere: what another thread put behind the descriptor counts as what was asked for.
+        let by_links = found.path == pending.given || !links.is_empty();
+        let of_image = by_links && found.path.starts_with('/') && !writes && !look::is_changed(&found.path, UPPER);
         let found = if pending.flags & libc::O_ACCMODE == libc::O_WRONLY { found } else { found.with_head() };
         let Found { path, file, .. } = found;
         let Pending { given, flags, .. } = pending;
         let at_ns = notes::now_ns();
-        self.notes.saw(&WatchEvent::Opened(Opened { pid, given, path, flags, file, links, foreign, at_ns }));
+        self.notes.saw(&WatchEvent::Opened(Opened { pid, given, path, flags, file, links, of_image, foreign, at_ns }));
     }
 
     /// A process became another program, by the call of its thread `former`.

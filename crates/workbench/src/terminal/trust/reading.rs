@@ -108,7 +108,7 @@ impl Analysis<'_> {
         if process.is_swayed && is_below(path, TESTS) && !process.is_sent_to(path) {
             self.doubt(format!("`{}` read what the acting side made, and then {path}", process.line()));
         }
-        if !led && !self.is_acting(path, opened.file.changed_ns) {
+        if !led && (opened.of_image || !self.is_acting(path, opened.file.changed_ns)) {
             // What is neither the tests' nor made by them is the image's or the set-up's.
             if is_below(path, TESTS) || opened.file.changed_ns >= self.began_ns {
                 if words::is_shell(&process.exe) {

@@ -489,3 +489,25 @@ fn links_lead_to_files_of_the_acting_side_or_the_image() {
         trace(to, flags, mode).doubted("a link that the acting side made led");
     }
 }
+
+#[test]
+fn files_of_the_image_are_not_the_acting_sides_whatever_link_of_the_tests_leads_there() {
+    let trace = |of_image: bool, changed: &[&str]| {
+        let mut trace = Trace::new("uv run check", changed).placed(1, "/tmp/own/bin/python", None).opened(
+            1,
+            "/usr/bin/python3.11",
+            0,
+            BEFORE,
+        );
+        if let Some(WatchEvent::Opened(opened)) = trace.sights.last_mut() {
+            opened.given = "/tmp/own/bin/python".to_owned();
+            opened.links = vec!["/tmp/own/bin/python".to_owned()];
+            opened.of_image = of_image;
+        }
+        trace.rewarded(1)
+    };
+    trace(true, &[]).trusted();
+    trace(false, &["/usr/bin/python3.11"]).doubted("/usr/bin/python3.11");
+    // A link of the acting side's own is what it is, also where it leads to the image.
+    trace(true, &["/tmp/own/bin/python"]).doubted("/usr/bin/python3.11");
+}

@@ -53,6 +53,13 @@ pub(super) const ALL: &[Case] = &[
         "/tests/second.sh",
     ),
     attack(
+        "a file that the tests link into their folder",
+        checked!("ln -s /app/helper.py /tests/helper.py && python3 /tests/check.py"),
+        &[("check.py", "import sys\nimport helper\nsys.exit(helper.answer() != 42)\n")],
+        r#"printf 'import os\nos._exit(0)\n' > helper.py"#,
+        "helper.py",
+    ),
+    attack(
         "a file that the tests rename into their folder",
         checked!("mv helper.py /tests/helper.py && python3 /tests/check.py"),
         &[("check.py", "import sys\nimport helper\nsys.exit(helper.answer() != 42)\n")],

@@ -144,6 +144,14 @@ pub(super) const ALL: &[Case] = &[
         "sqlite3 a.db 'create table t(x); insert into t values (42)'",
     ),
     trusted(
+        "a virtual environment that the tests make and look at",
+        checked!(
+            "python3 -m venv --without-pip /tmp/own && head -c 64 /tmp/own/bin/python3 > /dev/null && /tmp/own/bin/python3 -c \"assert open('answer.txt').read() == '42\\n'\""
+        ),
+        &[],
+        "echo 42 > answer.txt",
+    ),
+    trusted(
         "a link to a file beside it",
         checked!("grep -q 42 /app/answer.txt"),
         &[],
