@@ -143,6 +143,13 @@ pub enum Request {
         /// Size of the screen.
         columns: u16,
     },
+    /// Runs a command whose standard input stays open. Takes data while it runs; what the command does not read holds up all that
+    /// the server sends. `End` closes its standard input. Sends `Output` and `Error` without a bound, then [`Event::Exited`]. Refused
+    /// while everything is frozen.
+    Pipe {
+        /// The command.
+        exec: Exec,
+    },
     /// Changes the size of the terminal of `target`. Answered by [`Event::Done`].
     Resize {
         /// The stream of the terminal.

@@ -160,6 +160,14 @@ impl Link {
         Ok(())
     }
 
+    /// Says that no more bytes follow on a stream.
+    ///
+    /// # Errors
+    /// As [`Link::request`].
+    pub async fn send_end(&self, stream: u32) -> Result<(), SandboxError> {
+        self.send(stream, Kind::End, &[]).await
+    }
+
     async fn send(&self, stream: u32, kind: Kind, body: &[u8]) -> Result<(), SandboxError> {
         let mut frame = Vec::with_capacity(HEADER_BYTES + body.len());
         push_frame(&mut frame, stream, kind, body);
@@ -223,7 +231,7 @@ impl Stream {
     /// # Errors
     /// As [`Link::request`].
     pub async fn end(&self) -> Result<(), SandboxError> {
-        self.link.send(self.id, Kind::End, &[]).await
+        self.link.send_end(self.id).await
     }
 
     /// The next piece.

@@ -52,6 +52,9 @@ pub struct Profile {
     /// True if user 0 has rights over the files and users of the sandbox, as set-ups of packages need them; no rights where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owns_files: Option<Line<bool>>,
+    /// True if programs may make user, pid and network namespaces of their own, as browsers do for their pages; not where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespaces: Option<Line<bool>>,
 }
 
 /// A line of a profile.

@@ -182,6 +182,18 @@ impl Sandbox {
         Ok(Pty { keys, screen: Screen(stream) })
     }
 
+    /// Runs a command whose standard input stays open; its output must be taken all the time.
+    ///
+    /// # Errors
+    /// As [`Sandbox::exec`].
+    pub async fn open_pipe(&self, command: &Command) -> Result<Pipe, SandboxError> {
+        let mut exec = command.exec(&self.profile, &self.image.folder, &self.env);
+        exec.wall_ms = command.wall.map(|wall| u64::try_from(wall.as_millis()).unwrap_or(u64::MAX));
+        let stream = self.link.request(&Request::Pipe { exec }, None).await?;
+        let input = PipeInput { link: self.link.clone(), stream: stream.id() };
+        Ok(Pipe { input, output: PipeOutput(stream) })
+    }
+
     /// Writes a regular file, made anew with its folders. A link at `path` or on the way is refused.
     ///
     /// # Errors
@@ -441,6 +453,72 @@ impl Screen {
             Piece::Event(Event::Failed { code, detail }) => Err(SandboxError::Refused { code, detail }),
             Piece::Record(_) => Err(SandboxError::Lost("a record of a terminal".to_owned())),
             Piece::Event(other) => Err(SandboxError::Refused {
+                code: FailureCode::Failed,
+                detail: format!("the agent answered {other:?}"),
+            }),
+        }
+    }
+}
+
+/// A command with pipes for its standard streams.
+pub struct Pipe {
+    /// Its standard input.
+    pub input: PipeInput,
+    /// Its standard output and standard error.
+    pub output: PipeOutput,
+}
+
+/// Standard input of a command.
+#[derive(Clone)]
+pub struct PipeInput {
+    link: Link,
+    stream: u32,
+}
+
+/// Standard output and standard error of a command.
+pub struct PipeOutput(Stream);
+
+/// Part of what a command prints.
+#[derive(Debug)]
+pub enum PipePiece {
+    /// Standard output.
+    Output(Vec<u8>),
+    /// Standard error.
+    Error(Vec<u8>),
+    /// The command ended.
+    Exited(crate::wire::Exited),
+}
+
+impl PipeInput {
+    /// Writes bytes, waiting until the sandbox takes them.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn write(&self, bytes: &[u8]) -> Result<(), SandboxError> {
+        self.link.send_data(self.stream, bytes).await
+    }
+
+    /// Closes it.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`].
+    pub async fn end(&self) -> Result<(), SandboxError> {
+        self.link.send_end(self.stream).await
+    }
+}
+
+impl PipeOutput {
+    /// The next part; waits for it. Must be polled all the time: what is not taken holds up the whole sandbox.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`], and [`FailureCode::NotStarted`].
+    pub async fn next(&mut self) -> Result<PipePiece, SandboxError> {
+        match self.0.next().await? {
+            Piece::Output(bytes) => Ok(PipePiece::Output(bytes)),
+            Piece::Error(bytes) => Ok(PipePiece::Error(bytes)),
+            Piece::Event(Event::Exited(exited)) => Ok(PipePiece::Exited(exited)),
+            Piece::Event(Event::Failed { code, detail }) => Err(SandboxError::Refused { code, detail }),
+            other => Err(SandboxError::Refused {
                 code: FailureCode::Failed,
                 detail: format!("the agent answered {other:?}"),
             }),

@@ -6,6 +6,8 @@ use seccompiler::{BpfProgram, TargetArch};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::profile::Profile;
+
 const LIST: &str = include_str!("../../../sandboxes/seccomp.toml");
 /// `clone3` has the same number on every architecture.
 const CLONE3: u32 = 435;
@@ -42,6 +44,9 @@ struct Group {
     /// True if the agent must run under another user id than commands.
     #[serde(default)]
     other_uid: bool,
+    /// True if the profile's programs must be ones that make namespaces of their own.
+    #[serde(default)]
+    namespaces: bool,
     /// Allowed values of the first argument.
     first_is: Option<Vec<u32>>,
     /// Bits that the first argument must not have.
@@ -89,17 +94,40 @@ impl Group {
     }
 }
 
-/// The program that an agent loads, as [`crate::wire::Setup::seccomp`] carries it. `other_uid` says whether commands run under
-/// another user id than the agent.
-///
-/// # Errors
-/// In words: when the list cannot be read or names a call twice or one that this architecture lacks. A test holds the shipped list
-/// to that.
-pub fn program(other_uid: bool) -> Result<Vec<u64>, String> {
-    compile(LIST, std::env::consts::ARCH, other_uid)
+/// Filters of a back end.
+#[derive(Debug, Clone)]
+pub struct Filters {
+    plain: Vec<u64>,
+    with_namespaces: Vec<u64>,
 }
 
-fn compile(list: &str, architecture: &str, other_uid: bool) -> Result<Vec<u64>, String> {
+impl Filters {
+    /// Compiles them. `other_uid` says whether commands run under another user id than the agent.
+    ///
+    /// # Errors
+    /// In words: when the list cannot be read or names a call twice or one that this architecture lacks. A test holds the shipped list
+    /// to that.
+    pub fn new(other_uid: bool) -> Result<Self, String> {
+        let program = |namespaces| compile(LIST, std::env::consts::ARCH, Given { other_uid, namespaces });
+        Ok(Self { plain: program(false)?, with_namespaces: program(true)? })
+    }
+
+    /// The program that an agent loads for a profile, as [`crate::wire::Setup::seccomp`] carries it.
+    #[must_use]
+    pub fn of(&self, profile: &Profile) -> Vec<u64> {
+        let namespaces = profile.namespaces.as_ref().is_some_and(|line| line.value);
+        if namespaces { self.with_namespaces.clone() } else { self.plain.clone() }
+    }
+}
+
+/// Groups that are given beside those for everybody.
+#[derive(Debug, Clone, Copy, Default)]
+struct Given {
+    other_uid: bool,
+    namespaces: bool,
+}
+
+fn compile(list: &str, architecture: &str, given: Given) -> Result<Vec<u64>, String> {
     let list: List = toml::from_str(list).map_err(|error| error.to_string())?;
     let target = TargetArch::try_from(architecture).map_err(|error| error.to_string())?;
     let mut seen = BTreeMap::new();
@@ -115,7 +143,8 @@ fn compile(list: &str, architecture: &str, other_uid: bool) -> Result<Vec<u64>, 
             }
         }
         let here = group.only.as_deref().is_none_or(|only| only == architecture);
-        if here && (other_uid || !group.other_uid) {
+        let is_given = (given.other_uid || !group.other_uid) && (given.namespaces || !group.namespaces);
+        if here && is_given {
             rules.extend(group.rules());
         }
     }
@@ -202,8 +231,8 @@ mod tests {
     #[test]
     fn the_shipped_list_compiles_for_every_architecture() {
         for architecture in ["x86_64", "aarch64"] {
-            for other_uid in [true, false] {
-                let program = compile(LIST, architecture, other_uid).expect("a program");
+            for (other_uid, namespaces) in [(true, true), (true, false), (false, true), (false, false)] {
+                let program = compile(LIST, architecture, Given { other_uid, namespaces }).expect("a program");
                 assert!((100..4_096).contains(&program.len()), "{} instructions", program.len());
             }
         }
@@ -211,7 +240,7 @@ mod tests {
 
     #[test]
     fn ordinary_calls_pass_and_others_do_not() {
-        let program = compile(LIST, "x86_64", false).expect("a program");
+        let program = compile(LIST, "x86_64", Given::default()).expect("a program");
         for (name, number, first, expected) in [
             ("read", 0, 0, ALLOW),
             ("execve", 59, 0, ALLOW),
@@ -238,13 +267,30 @@ mod tests {
         ] {
             assert_eq!(answer(&program, number, first), expected, "{name}");
         }
-        let with_debuggers = compile(LIST, "x86_64", true).expect("a program");
+        let with_debuggers = compile(LIST, "x86_64", Given { other_uid: true, ..Given::default() }).expect("a program");
         assert_eq!(answer(&with_debuggers, 101, 0), ALLOW, "ptrace");
     }
 
     #[test]
+    fn browsers_make_some_namespaces_and_others_stay_closed() {
+        let program = compile(LIST, "x86_64", Given { namespaces: true, ..Given::default() }).expect("a program");
+        for (name, number, first, expected) in [
+            ("clone of a process", 56, 17, ALLOW),
+            ("clone with user, pid and network namespaces", 56, 0x7000_0011, ALLOW),
+            ("unshare of a user namespace", 272, 0x1000_0000, ALLOW),
+            ("clone with a mount namespace", 56, 0x1002_0011, EPERM),
+            ("unshare of a mount namespace", 272, 0x0002_0000, EPERM),
+            ("unshare of a cgroup namespace", 272, 0x0200_0000, EPERM),
+            ("mount", 165, 0, EPERM),
+            ("setns", 308, 0, EPERM),
+        ] {
+            assert_eq!(answer(&program, number, first), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn calls_are_told_apart_by_what_they_ask_for() {
-        let program = compile(LIST, "x86_64", true).expect("a program");
+        let program = compile(LIST, "x86_64", Given { other_uid: true, ..Given::default() }).expect("a program");
         let high = 1_u64 << 40;
         for (name, number, arguments, expected) in [
             ("size of a terminal", 16, [0, 0x5413, 0], ALLOW),
@@ -273,7 +319,7 @@ mod tests {
             ),
             ("[[allow]]\nreason = \" \"\nnames = [\"read\"]", "without a reason"),
         ] {
-            let refused = compile(list, "x86_64", false).expect_err("refused");
+            let refused = compile(list, "x86_64", Given::default()).expect_err("refused");
             assert!(refused.contains(why), "{refused}");
         }
     }

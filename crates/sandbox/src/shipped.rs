@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::profile::Profile;
 
-const PROFILES: [&str; 5] = [
+const PROFILES: [&str; 6] = [
     include_str!("../../../sandboxes/build/profile.toml"),
     include_str!("../../../sandboxes/terminal/profile.toml"),
     include_str!("../../../sandboxes/root/profile.toml"),
     include_str!("../../../sandboxes/judge/profile.toml"),
     include_str!("../../../sandboxes/code/profile.toml"),
+    include_str!("../../../sandboxes/browser/profile.toml"),
 ];
 
 /// The shipped profiles by name.
@@ -28,7 +29,7 @@ mod tests {
     #[test]
     fn every_line_of_every_profile_has_a_value_and_a_reason() {
         let profiles = profiles().expect("profiles");
-        assert_eq!(profiles.keys().collect::<Vec<_>>(), ["build", "code", "judge", "root", "terminal"]);
+        assert_eq!(profiles.keys().collect::<Vec<_>>(), ["browser", "build", "code", "judge", "root", "terminal"]);
         for (name, profile) in &profiles {
             let value = serde_json::to_value(profile.as_ref()).expect("JSON");
             let reasons = value.as_object().expect("an object").values().filter_map(|line| line.get("reason"));

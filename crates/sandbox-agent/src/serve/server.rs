@@ -81,7 +81,7 @@ struct AgreedSettings {
 enum Input {
     /// The standard input of a command that starts once it is complete.
     Spool { exec: Box<Exec>, file: File, bytes: u64 },
-    /// A job.
+    /// A job, or a command whose standard input stays open.
     Feed(OwnedFd),
     /// Nowhere: the request failed already.
     Dropped,
@@ -283,8 +283,12 @@ impl Server {
     }
 
     fn finish_commands(&mut self) {
-        let outbox = &self.outbox;
-        self.commands.extract_if(.., |command| command.is_over()).for_each(|command| command.finish(outbox));
+        let over: Vec<Command> = self.commands.extract_if(.., |command| command.is_over()).collect();
+        for command in over {
+            self.inputs.remove(&command.stream);
+            self.stuck.take_if(|(stream, _)| *stream == command.stream);
+            command.finish(&self.outbox);
+        }
     }
 
     fn takes_requests(&self) -> bool {

@@ -24,6 +24,7 @@ use self::container::{ContainerHandle, Leftovers};
 use self::engine::{Abilities, Container, Engine};
 use self::volume::Volumes;
 use crate::backend::{Backend, Start, Swept};
+use crate::embedded;
 use crate::error::SandboxError;
 use crate::handle::SandboxHandle as _;
 use crate::ids::FIRST_ID;
@@ -31,7 +32,7 @@ use crate::isolation::Isolation;
 use crate::link::Link;
 use crate::profile::{Network, Profile};
 use crate::sandbox::Sandbox;
-use crate::{embedded, seccomp};
+use crate::seccomp::Filters;
 
 /// Label of everything of a server, with its id.
 const SERVER: &str = "palestra.server";
@@ -77,7 +78,7 @@ pub struct Docker {
     /// The agent's program.
     agent: String,
     /// The filter that agents load.
-    seccomp: Vec<u64>,
+    filters: Filters,
     /// Tells this process from earlier ones of the same server.
     process: String,
     volumes: Volumes,
@@ -111,7 +112,7 @@ impl Docker {
         let agent = std::path::absolute(&options.folder).and_then(|folder| embedded::place(&folder));
         let agent =
             agent.map_err(|error| SandboxError::Unavailable(format!("{}: {error}", options.folder.display())))?;
-        let seccomp = seccomp::program(true).map_err(SandboxError::Unavailable)?;
+        let filters = Filters::new(true).map_err(SandboxError::Unavailable)?;
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         let process = format!("{}-{started:x}", std::process::id());
         let leftovers = Arc::new(Leftovers::default());
@@ -124,7 +125,7 @@ impl Docker {
             options,
             abilities,
             agent,
-            seccomp,
+            filters,
             process,
             volumes,
             leftovers,
@@ -315,7 +316,7 @@ impl Backend for Docker {
         };
         let isolation = self.isolation(&start.profile);
         let Start { image, profile, .. } = start;
-        let filter = self.seccomp.clone();
+        let filter = self.filters.of(&profile);
         let set_up = Sandbox::set_up(link, Box::new(container), isolation, Arc::clone(&image), profile, filter).await;
         match set_up {
             Ok(sandbox) => Ok(sandbox),

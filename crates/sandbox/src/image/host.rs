@@ -60,7 +60,7 @@ const FILES: [(&str, &str); 8] = [
     ("etc/profile", "PS1='\\u@\\h:\\w\\$ '\n"),
 ];
 /// Files of the host's `/etc` that programs need: which of several programs is meant, where libraries are, settings of languages.
-const ETC: [&str; 14] = [
+const ETC: [&str; 17] = [
     "alternatives",
     "ld.so.cache",
     "ld.so.conf",
@@ -75,6 +75,9 @@ const ETC: [&str; 14] = [
     "R",
     "java-17-openjdk",
     "java-21-openjdk",
+    "fonts",
+    "chromium",
+    "chromium.d",
 ];
 /// Folders that are links into `/usr` on most machines, and folders of their own on some.
 const BESIDE_USR: [&str; 5] = ["bin", "sbin", "lib", "lib32", "lib64"];

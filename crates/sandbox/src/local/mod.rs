@@ -20,12 +20,13 @@ use tokio::sync::OnceCell;
 
 use crate::backend::{Backend, Start, Swept};
 use crate::cgroup::Cgroups;
+use crate::embedded;
 use crate::error::SandboxError;
 use crate::incarnation::Incarnation;
 use crate::isolation::Isolation;
 use crate::profile::Profile;
 use crate::sandbox::Sandbox;
-use crate::{embedded, seccomp};
+use crate::seccomp::Filters;
 use disk::Disks;
 
 /// Starts sandboxes on this machine.
@@ -38,7 +39,7 @@ struct Inner {
     cgroups: Cgroups,
     /// True if the server is root, and so a range of user ids and disks can be had.
     root: bool,
-    seccomp: Vec<u64>,
+    filters: Filters,
     /// Bubblewrap, once it was found that sandboxes can be started here.
     usable: OnceCell<PathBuf>,
     /// Names of disks that sandboxes of this server use.
@@ -59,7 +60,7 @@ impl Local {
             disks: Disks::new(&folder, root).map_err(unwritable)?,
             cgroups: Cgroups::find(Incarnation::new()),
             root,
-            seccomp: seccomp::program(root).map_err(SandboxError::Unavailable)?,
+            filters: Filters::new(root).map_err(SandboxError::Unavailable)?,
             usable: OnceCell::new(),
             used: Mutex::default(),
         })))
@@ -90,7 +91,8 @@ impl Backend for Local {
         let launched = launched.unwrap_or_else(|_| Err(SandboxError::Start(format!("it took more than {limit:?}"))))?;
         let Start { image, profile, .. } = start;
         let launch::Launched { handle, link, mut complaint, disk_is_new } = launched;
-        match Sandbox::set_up(link, Box::new(handle), isolation, image, profile, self.0.seccomp.clone()).await {
+        let filter = self.0.filters.of(&profile);
+        match Sandbox::set_up(link, Box::new(handle), isolation, image, profile, filter).await {
             Ok(sandbox) => Ok(sandbox),
             Err((error, mut handle)) => {
                 if matches!(error, SandboxError::Lost(_)) {

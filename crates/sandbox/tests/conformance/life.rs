@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use palestra_sandbox::sandbox::PtyPiece;
+use palestra_sandbox::sandbox::{Pipe, PipePiece, PtyPiece};
 use palestra_sandbox::{Command, SandboxError};
 
 use crate::world::{Leftovers, World, profile, run, shell};
@@ -69,6 +69,50 @@ pub(crate) async fn a_terminal_types_resizes_and_ends(world: &World) {
             break;
         }
     }
+    sandbox.destroy(false).await;
+}
+
+pub(crate) async fn a_command_with_an_open_input_reads_and_prints_without_a_bound(world: &World) {
+    let sandbox = world.terminal().await;
+    let command = Command::new(["sh", "-c", "cat; echo over >&2; exit 3"]);
+    let Pipe { input, mut output } = sandbox.open_pipe(&command).await.expect("a command");
+    // More than every buffer on the way, and than a command's output may be.
+    let sent: Vec<u8> = (0..6 << 20).map(|at: u32| u8::try_from(at % 251).expect("a byte")).collect();
+    let (mut printed, mut complained) = (Vec::new(), Vec::new());
+    let writing = async { input.write(&sent).await.expect("written") };
+    let reading = async {
+        while printed.len() < sent.len() {
+            match output.next().await.expect("output") {
+                PipePiece::Output(bytes) => printed.extend(bytes),
+                other => panic!("{other:?} after {} bytes", printed.len()),
+            }
+        }
+    };
+    let both = async { tokio::join!(writing, reading) };
+    tokio::time::timeout(Duration::from_secs(60), both).await.expect("in time");
+    assert!(printed == sent, "what came back differs");
+    // Others are served meanwhile.
+    assert_eq!(shell(&sandbox, "echo beside").await, "beside\n");
+    input.end().await.expect("ended");
+    let exited = loop {
+        match output.next().await.expect("an end") {
+            PipePiece::Error(bytes) => complained.extend(bytes),
+            PipePiece::Exited(exited) => break exited,
+            PipePiece::Output(bytes) => panic!("{bytes:?}"),
+        }
+    };
+    assert_eq!((exited.code, complained.as_slice()), (Some(3), b"over\n".as_slice()));
+    sandbox.destroy(false).await;
+}
+
+pub(crate) async fn a_command_that_ends_without_reading_holds_nobody_up(world: &World) {
+    let sandbox = world.terminal().await;
+    let Pipe { input, mut output } = sandbox.open_pipe(&Command::new(["sleep", "0.2"])).await.expect("a command");
+    let flood = vec![b'x'; 4 << 20];
+    input.write(&flood).await.expect("taken or dropped");
+    let ended = async { while !matches!(output.next().await.expect("an end"), PipePiece::Exited(_)) {} };
+    tokio::time::timeout(Duration::from_secs(60), ended).await.expect("in time");
+    assert_eq!(shell(&sandbox, "echo on").await, "on\n");
     sandbox.destroy(false).await;
 }
 

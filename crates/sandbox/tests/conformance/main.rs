@@ -51,6 +51,8 @@ macro_rules! cases {
         life: frozen_processes_do_nothing_until_they_are_thawed,
         life: kill_ends_every_process_and_the_sandbox_stays,
         life: a_terminal_types_resizes_and_ends,
+        life: a_command_with_an_open_input_reads_and_prints_without_a_bound,
+        life: a_command_that_ends_without_reading_holds_nobody_up,
         life: resource_usage_is_reported,
         life: nothing_is_left_of_what_was_destroyed,
         life: nothing_is_left_of_what_was_dropped,

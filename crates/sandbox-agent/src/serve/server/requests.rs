@@ -77,6 +77,15 @@ impl Server {
                 self.commands.push(command);
                 return Ok(None);
             }
+            Request::Pipe { exec } => {
+                self.refuse_while_frozen()?;
+                let policy = self.policy_for(exec)?;
+                let (input, feed) = feed_pipe()?;
+                let command = Command::start(stream, CommandPolicy { output_bytes_max: u64::MAX, ..policy }, input)?;
+                self.commands.push(command);
+                self.inputs.insert(stream, Input::Feed(feed));
+                return Ok(None);
+            }
             Request::Resize { target, rows, columns } => {
                 if !self.command(target)?.resize(rows, columns) {
                     return Err(Failure::invalid(format!("stream {target} has no terminal")));
@@ -118,16 +127,13 @@ impl Server {
     fn employ(&mut self, stream: u32, request: Request) -> Result<(), Failure> {
         let takes_data = matches!(request, Request::Write { .. } | Request::Unpack { .. } | Request::Apply);
         let input = if takes_data {
-            let exhausted = |errno: Errno| Failure::kernel(errno, "a pipe");
             self.inputs.insert(stream, Input::Dropped);
-            let (input, feed) = pipe2(OFlag::O_CLOEXEC).map_err(exhausted)?;
-            set_nonblocking(&feed).map_err(exhausted)?;
-            Some((input, feed))
+            Some(feed_pipe()?)
         } else {
             None
         };
         let (input, feed) = input.unzip();
-        self.agreed()?.threads.take_on(Job { stream, request, input: input.map(File::from) })?;
+        self.agreed()?.threads.take_on(Job { stream, request, input })?;
         if let Some(feed) = feed {
             self.inputs.insert(stream, Input::Feed(feed));
         }
@@ -162,7 +168,7 @@ impl Server {
         }
     }
 
-    /// Hands data to a job. What it does not take now waits, and all that comes after it.
+    /// Hands data to a job or a command. What it does not take now waits, and all that comes after it.
     pub(super) fn feed(&mut self, stream: u32, mut data: Vec<u8>) {
         let Some(Input::Feed(pipe)) = self.inputs.get(&stream) else { return };
         while !data.is_empty() {
@@ -173,7 +179,7 @@ impl Server {
                     self.stuck = Some((stream, data));
                     return;
                 }
-                // The job is over and has answered.
+                // The job is over and has answered, or the command closed its input.
                 Err(_) => {
                     self.inputs.insert(stream, Input::Dropped);
                     return;
@@ -269,6 +275,14 @@ impl Server {
     fn refuse_while_frozen(&self) -> Result<(), Failure> {
         if self.frozen { Err(Failure::invalid("everything is frozen")) } else { Ok(()) }
     }
+}
+
+/// A pipe whose second end takes what it can at once.
+fn feed_pipe() -> Result<(File, OwnedFd), Failure> {
+    let exhausted = |errno: Errno| Failure::kernel(errno, "a pipe");
+    let (input, feed) = pipe2(OFlag::O_CLOEXEC).map_err(exhausted)?;
+    set_nonblocking(&feed).map_err(exhausted)?;
+    Ok((File::from(input), feed))
 }
 
 /// A file without a name, in memory.

@@ -1,0 +1,111 @@
+//! Events on their way to who listens, in a bounded queue.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+/// Events of one session that wait.
+const EVENTS_WAITING_MAX: usize = 4_096;
+/// Events that a page can make without end, and that may be left out and counted where more come than are taken.
+const CHATTER: [&str; 4] =
+    ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogClosed"];
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) struct Event {
+    /// `Domain.event`.
+    pub(crate) method: String,
+    /// Its data.
+    pub(crate) params: Value,
+}
+
+/// The end of a queue where events are put in.
+#[derive(Clone)]
+pub(crate) struct Events {
+    queue: mpsc::Sender<Event>,
+    left_out: Arc<AtomicU64>,
+    overrun: Arc<AtomicBool>,
+}
+
+/// The end of a queue where events are taken out.
+pub(crate) struct EventQueue {
+    queue: mpsc::Receiver<Event>,
+    left_out: Arc<AtomicU64>,
+    overrun: Arc<AtomicBool>,
+}
+
+impl Events {
+    /// A queue.
+    pub(crate) fn queue() -> (Self, EventQueue) {
+        let (sender, receiver) = mpsc::channel(EVENTS_WAITING_MAX);
+        let (left_out, overrun) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let events = Self { queue: sender, left_out: Arc::clone(&left_out), overrun: Arc::clone(&overrun) };
+        (events, EventQueue { queue: receiver, left_out, overrun })
+    }
+
+    /// Puts an event in. Where there is no room, chatter is left out, and a session that misses anything else is given up.
+    pub(super) fn put(&self, event: Event) {
+        // Chatter leaves room to what matters.
+        let room = self.queue.capacity() > EVENTS_WAITING_MAX / 2;
+        let chatter = CHATTER.contains(&event.method.as_str());
+        if chatter && !room {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+        } else if let Err(mpsc::error::TrySendError::Full(_)) = self.queue.try_send(event) {
+            self.overrun.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl EventQueue {
+    /// The next event; `None` once the session is over, or when events had to be left out that cannot be.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        if self.overrun.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.queue.recv().await
+    }
+
+    /// Number of messages of the page that were left out.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(method: &str) -> Event {
+        Event { method: method.to_owned(), params: Value::Null }
+    }
+
+    #[tokio::test]
+    async fn chatter_is_left_out_and_counted_and_what_matters_is_not() {
+        let (events, mut queue) = Events::queue();
+        for _ in 0..2 * EVENTS_WAITING_MAX {
+            events.put(event("Runtime.consoleAPICalled"));
+        }
+        events.put(event("Fetch.requestPaused"));
+        assert!(queue.left_out() >= EVENTS_WAITING_MAX as u64);
+        let mut taken = 0;
+        loop {
+            let next = queue.next().await.expect("an event");
+            taken += 1;
+            if next.method == "Fetch.requestPaused" {
+                break;
+            }
+        }
+        assert!(taken <= EVENTS_WAITING_MAX, "{taken} were kept");
+    }
+
+    #[tokio::test]
+    async fn a_session_that_misses_what_matters_is_given_up() {
+        let (events, mut queue) = Events::queue();
+        for _ in 0..=EVENTS_WAITING_MAX {
+            events.put(event("Fetch.requestPaused"));
+        }
+        assert!(queue.next().await.is_none());
+    }
+}

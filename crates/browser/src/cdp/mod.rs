@@ -1,0 +1,212 @@
+//! The DevTools protocol over a pipe: commands with numbers out, answers and events in, each message ended by a zero byte.
+//!
+//! The pipe is Chromium's `--remote-debugging-pipe`, so that no port listens which a page could reach. The messages are few and their
+//! types are read where they are used; a client with a type for each of the protocol's thousand would take longer to compile than this
+//! package, and none speaks over a pipe. Every byte that arrives may be a page's: messages and queues are bounded.
+
+mod events;
+mod reader;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use palestra_sandbox::SandboxError;
+use palestra_sandbox::sandbox::{Pipe, PipeInput};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub(crate) use events::{Event, EventQueue, Events};
+use reader::Reader;
+
+/// Longest wait for the answer to a command.
+const CALL_MAX: Duration = Duration::from_secs(20);
+
+/// A command failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CdpError {
+    /// The connection ended.
+    #[error("{0}")]
+    Gone(String),
+    /// The browser refused it.
+    #[error("{method}: {message}")]
+    Refused {
+        /// The command.
+        method: &'static str,
+        /// The browser's words.
+        message: String,
+    },
+    /// No answer came in time.
+    #[error("{method}: no answer within {} s", CALL_MAX.as_secs())]
+    Late {
+        /// The command.
+        method: &'static str,
+    },
+}
+
+/// A connection to a browser.
+#[derive(Clone)]
+pub(crate) struct Connection(Arc<Inner>);
+
+struct Inner {
+    /// Held for a whole message, which may be several frames of the pipe.
+    input: tokio::sync::Mutex<PipeInput>,
+    state: Arc<Mutex<State>>,
+    reader: JoinHandle<()>,
+}
+
+/// Calls that wait and who is told of events.
+#[derive(Default)]
+struct State {
+    last: u64,
+    calls: HashMap<u64, Waiting>,
+    sessions: HashMap<String, Events>,
+    /// Who is told of the browser's own events.
+    browser: Option<Events>,
+    /// Reason why the connection ended.
+    gone: Option<String>,
+}
+
+struct Waiting {
+    method: &'static str,
+    answer: oneshot::Sender<Result<Value, CdpError>>,
+}
+
+/// A call whose answer is not waited for any more is forgotten.
+struct Pending<'a> {
+    connection: &'a Connection,
+    id: u64,
+    answer: oneshot::Receiver<Result<Value, CdpError>>,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.connection.0.state.lock().calls.remove(&self.id);
+    }
+}
+
+impl Connection {
+    /// Speaks over the pipe of a browser. `complain` gets what it prints to standard error.
+    pub(crate) fn new(pipe: Pipe, complain: impl FnMut(&[u8]) + Send + 'static) -> Self {
+        let state = Arc::new(Mutex::new(State::default()));
+        let reader = Reader::new(Arc::clone(&state), complain);
+        #[expect(clippy::disallowed_methods, reason = "the last handle of the connection ends it")]
+        let reader = tokio::spawn(reader.run(pipe.output));
+        Self(Arc::new(Inner { input: tokio::sync::Mutex::new(pipe.input), state, reader }))
+    }
+
+    /// Reason why the connection ended; `None` while it stands.
+    pub(crate) fn gone(&self) -> Option<String> {
+        self.0.state.lock().gone.clone()
+    }
+
+    /// Tells `events` of what happens in a session from now on; without one, of the browser's own events.
+    pub(crate) fn listen(&self, session: Option<&str>, events: Events) {
+        let mut state = self.0.state.lock();
+        match session {
+            Some(session) => drop(state.sessions.insert(session.to_owned(), events)),
+            None => state.browser = Some(events),
+        }
+    }
+
+    /// Stops telling of a session.
+    pub(crate) fn forget(&self, session: &str) {
+        self.0.state.lock().sessions.remove(session);
+    }
+
+    /// Sends commands in one go, whose answers nobody waits for.
+    ///
+    /// # Errors
+    /// When the connection ended.
+    pub(crate) async fn post(&self, session: Option<&str>, commands: &[(&'static str, Value)]) -> Result<(), CdpError> {
+        let mut bytes = Vec::new();
+        {
+            let mut state = self.0.state.lock();
+            for (method, params) in commands {
+                state.last += 1;
+                write_message(&mut bytes, state.last, session, method, params);
+            }
+        }
+        self.write(&bytes).await
+    }
+
+    /// Carries out a command.
+    ///
+    /// # Errors
+    /// See [`CdpError`].
+    pub(crate) async fn call(
+        &self,
+        session: Option<&str>,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, CdpError> {
+        let mut bytes = Vec::new();
+        let mut pending = self.open(method)?;
+        write_message(&mut bytes, pending.id, session, method, &params);
+        self.write(&bytes).await?;
+        match tokio::time::timeout(CALL_MAX, &mut pending.answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(CdpError::Gone(self.gone().unwrap_or_else(|| "the connection ended".to_owned()))),
+            Err(_) => Err(CdpError::Late { method }),
+        }
+    }
+
+    fn open(&self, method: &'static str) -> Result<Pending<'_>, CdpError> {
+        let (sender, answer) = oneshot::channel();
+        let mut state = self.0.state.lock();
+        if let Some(gone) = &state.gone {
+            return Err(CdpError::Gone(gone.clone()));
+        }
+        state.last += 1;
+        let id = state.last;
+        state.calls.insert(id, Waiting { method, answer: sender });
+        Ok(Pending { connection: self, id, answer })
+    }
+
+    async fn write(&self, bytes: &[u8]) -> Result<(), CdpError> {
+        let written = self.0.input.lock().await.write(bytes).await;
+        written.map_err(|error: SandboxError| CdpError::Gone(error.to_string()))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+fn write_message(bytes: &mut Vec<u8>, id: u64, session: Option<&str>, method: &str, params: &Value) {
+    let mut message = json!({"id": id, "method": method, "params": params});
+    if let Some(session) = session {
+        message["sessionId"] = session.into();
+    }
+    bytes.extend_from_slice(message.to_string().as_bytes());
+    bytes.push(0);
+}
+
+/// One session of the protocol: a tab, a frame or a worker.
+#[derive(Clone)]
+pub(crate) struct Channel {
+    pub(crate) connection: Connection,
+    pub(crate) session: Arc<str>,
+}
+
+impl Channel {
+    /// Carries out a command in the session.
+    ///
+    /// # Errors
+    /// See [`CdpError`].
+    pub(crate) async fn call(&self, method: &'static str, params: Value) -> Result<Value, CdpError> {
+        self.connection.call(Some(&self.session), method, params).await
+    }
+
+    /// Sends commands whose answers nobody waits for.
+    ///
+    /// # Errors
+    /// When the connection ended.
+    pub(crate) async fn post(&self, commands: &[(&'static str, Value)]) -> Result<(), CdpError> {
+        self.connection.post(Some(&self.session), commands).await
+    }
+}

@@ -1,0 +1,42 @@
+//! The clock and the chance of pages: a script that runs before every other one.
+
+/// The script, with places for the values of a session.
+const SCRIPT: &str = include_str!("clock.js");
+/// Timers that one advance of the clock runs in one document.
+pub(crate) const TIMERS_MAX: u32 = 10_000;
+
+/// Time and chance in the pages of a session.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    /// The property under which pages keep it, which none of them knows.
+    key: String,
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: i64,
+    seed: u32,
+    /// Documents that were given a seed of their own.
+    documents: u32,
+}
+
+impl Clock {
+    /// A clock that stands at a time.
+    pub(crate) const fn new(key: String, now_ms: i64, seed: u32) -> Self {
+        Self { key, now_ms, seed, documents: 0 }
+    }
+
+    /// The script for documents that begin now.
+    pub(crate) fn script(&mut self) -> String {
+        self.documents = self.documents.wrapping_add(1);
+        let seed = self.seed.wrapping_add(self.documents.wrapping_mul(0x9e37_79b9));
+        SCRIPT.replace("$KEY", &self.key).replace("$NOW", &self.now_ms.to_string()).replace("$SEED", &seed.to_string())
+    }
+
+    /// An expression that lets what a document has queued run, at the time that it has.
+    pub(crate) fn breathe(&self) -> String {
+        format!("self[{:?}]?.advance(0, {TIMERS_MAX})", self.key)
+    }
+
+    /// An expression that moves the clock of a document on to a time.
+    pub(crate) fn advance_to(&self, now_ms: i64) -> String {
+        format!("self[{:?}]?.advanceTo({now_ms}, {TIMERS_MAX})", self.key)
+    }
+}

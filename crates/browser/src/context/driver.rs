@@ -1,0 +1,188 @@
+//! Listening to a tab: its requests are answered, its state is kept.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::Shared;
+use super::state::{Dialog, Tab};
+use crate::cdp::{Channel, Event, EventQueue, Events};
+use crate::site::{Answer, Request};
+
+/// Listens to one tab until it is closed.
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    channel: Channel,
+    target: String,
+}
+
+impl Driver {
+    /// Listens from now on.
+    pub(super) fn listen(shared: Arc<Shared>, channel: Channel, target: String) {
+        let (events, queue) = Events::queue();
+        channel.connection.listen(Some(&channel.session), events);
+        let driver = Self { shared, channel, target };
+        let tab = Tab::new(driver.channel.clone(), driver.target.clone());
+        driver.shared.change(|state| {
+            state.tabs.push(tab);
+            state.front = state.tabs.len() - 1;
+        });
+        #[expect(clippy::disallowed_methods, reason = "it ends with the tab, whose queue ends then")]
+        tokio::spawn(driver.run(queue));
+    }
+
+    async fn run(self, mut queue: EventQueue) {
+        while let Some(event) = queue.next().await {
+            self.take(&event).await;
+        }
+        self.channel.connection.forget(&self.channel.session);
+        let left_out = queue.left_out();
+        self.shared.change(|state| {
+            state.left_out += left_out;
+            state.remove(&self.target);
+        });
+    }
+
+    async fn take(&self, Event { method, params }: &Event) {
+        match method.as_str() {
+            "Fetch.requestPaused" => self.answer(params).await,
+            "Target.attachedToTarget" => self.attached(params).await,
+            _ => self.note(method, params),
+        }
+    }
+
+    /// Takes note of what happened to the tab.
+    fn note(&self, method: &str, params: &Value) {
+        let text = |name: &str| params[name].as_str().unwrap_or_default();
+        let frame = text("frameId").to_owned();
+        self.shared.change(|state| {
+            match method {
+                "Runtime.consoleAPICalled" => return state.print(text("type"), &spoken(&params["args"])),
+                "Runtime.exceptionThrown" => {
+                    let details = &params["exceptionDetails"];
+                    let thrown = details["exception"]["description"].as_str().or_else(|| details["text"].as_str());
+                    return state.print("error", thrown.unwrap_or_default());
+                }
+                "Log.entryAdded" => {
+                    let entry = &params["entry"];
+                    let (level, said) = (entry["level"].as_str(), entry["text"].as_str());
+                    return state.print(level.unwrap_or_default(), said.unwrap_or_default());
+                }
+                _ => {}
+            }
+            let Some(tab) = state.tab(&self.target) else { return };
+            match method {
+                "Page.frameStartedLoading" => drop(tab.loading.insert(frame)),
+                "Page.frameStoppedLoading" => drop(tab.loading.remove(&frame)),
+                "Page.frameDetached" => {
+                    tab.loading.remove(&frame);
+                    tab.scripts.remove(&frame);
+                }
+                "Page.frameNavigated" => {
+                    tab.documents += 1;
+                    if params["frame"]["parentId"].is_null() {
+                        let fragment = params["frame"]["urlFragment"].as_str().unwrap_or_default();
+                        tab.url = format!("{}{fragment}", params["frame"]["url"].as_str().unwrap_or_default());
+                        params["frame"]["loaderId"].as_str().unwrap_or_default().clone_into(&mut tab.document);
+                    }
+                }
+                "Page.navigatedWithinDocument" if tab.scripts.len() <= 1 || frame == self.target => {
+                    text("url").clone_into(&mut tab.url);
+                }
+                "Page.javascriptDialogOpening" => {
+                    tab.dialog = Some(Dialog {
+                        kind: text("type").to_owned(),
+                        message: text("message").to_owned(),
+                        default_text: text("defaultPrompt").to_owned(),
+                    });
+                }
+                "Page.javascriptDialogClosed" => tab.dialog = None,
+                "Page.fileChooserOpened" => tab.chooser = params["backendNodeId"].as_i64(),
+                "Runtime.executionContextCreated" => {
+                    let context = &params["context"];
+                    if context["auxData"]["isDefault"] == true
+                        && let (Some(frame), Some(id)) =
+                            (context["auxData"]["frameId"].as_str(), context["id"].as_i64())
+                    {
+                        tab.scripts.insert(frame.to_owned(), id);
+                    }
+                }
+                "Runtime.executionContextDestroyed" => {
+                    let gone = params["executionContextId"].as_i64();
+                    tab.scripts.retain(|_, id| Some(*id) != gone);
+                }
+                "Runtime.executionContextsCleared" => tab.scripts.clear(),
+                "Inspector.targetCrashed" => tab.crashed = true,
+                _ => {}
+            }
+        });
+    }
+
+    /// Workers of a page run once they have its clock.
+    async fn attached(&self, params: &Value) {
+        let Some(session) = params["sessionId"].as_str() else { return };
+        let channel = Channel { connection: self.channel.connection.clone(), session: session.into() };
+        // Where the connection is gone, so is the worker.
+        let _ = channel.post(&[("Runtime.runIfWaitingForDebugger", json!({}))]).await;
+    }
+
+    /// Answers a request of the page.
+    async fn answer(&self, params: &Value) {
+        let id = &params["requestId"];
+        self.shared.change(|state| state.tab(&self.target).map(|tab| tab.requests += 1));
+        let answer = match request(params) {
+            Some(request) => self.shared.site.answer(request).await,
+            None => Answer::Blocked,
+        };
+        let url = params["request"]["url"].as_str().unwrap_or_default();
+        let (status, command) = match answer {
+            Answer::Response { status, headers, body } => {
+                let headers: Vec<Value> =
+                    headers.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+                let body = STANDARD.encode(body);
+                let response =
+                    json!({"requestId": id, "responseCode": status, "responseHeaders": headers, "body": body});
+                (status, ("Fetch.fulfillRequest", response))
+            }
+            Answer::Blocked => (0, ("Fetch.failRequest", json!({"requestId": id, "errorReason": "BlockedByClient"}))),
+        };
+        // Where the connection is gone, so is the page.
+        let _ = self.channel.post(&[command]).await;
+        self.shared.change(|state| {
+            if !(100..400).contains(&status) {
+                state.fail(url, status);
+            }
+            state.tab(&self.target).map(|tab| tab.requests -= 1)
+        });
+    }
+}
+
+/// A request as the protocol tells it; `None` where its address is none.
+fn request(params: &Value) -> Option<Request> {
+    let told = &params["request"];
+    let url = Url::parse(told["url"].as_str()?).ok()?;
+    let headers = told["headers"].as_object().into_iter().flatten();
+    let parts = told["postDataEntries"].as_array().into_iter().flatten();
+    let parts = parts.filter_map(|part| STANDARD.decode(part["bytes"].as_str()?).ok());
+    Some(Request {
+        method: told["method"].as_str()?.to_owned(),
+        url,
+        headers: headers.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect(),
+        body: parts.flatten().collect(),
+        is_document: params["resourceType"] == "Document",
+    })
+}
+
+/// Arguments of a call of the console, as text.
+fn spoken(arguments: &Value) -> String {
+    let text = |argument: &Value| match (&argument["value"], argument["description"].as_str()) {
+        (Value::String(text), _) => text.clone(),
+        (Value::Null, Some(description)) => description.to_owned(),
+        (Value::Null, None) => argument["type"].as_str().unwrap_or_default().to_owned(),
+        (value, _) => value.to_string(),
+    };
+    arguments.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,208 @@
+//! The browser context of one session: its tabs, what happened in them, and how they come to rest.
+
+mod driver;
+mod element;
+mod input;
+mod keys;
+mod observe;
+mod perform;
+mod settle;
+mod state;
+mod tabs;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::cdp::Channel;
+use crate::chromium::{Chromium, NewTab};
+use crate::clock::Clock;
+use crate::error::BrowserError;
+use crate::site::Site;
+use crate::tree::Ids;
+pub use observe::{Observed, TabView};
+pub use perform::{ActionFailure, Performed};
+use state::State;
+pub use state::{ConsoleLine, Dialog, FailedRequest};
+
+/// Settings of a context.
+#[derive(Clone)]
+pub struct Settings {
+    /// Answers the requests of its pages.
+    pub site: Arc<dyn Site>,
+    /// Width of its tabs in pixels.
+    pub width: u32,
+    /// Height of its tabs in pixels.
+    pub height: u32,
+    /// Time of its pages at the beginning, in milliseconds since 1970.
+    pub now_ms: i64,
+    /// Source of the chance of its pages.
+    pub seed: u64,
+    /// Time zone of its pages, by its IANA name.
+    pub time_zone: String,
+    /// Milliseconds by which the clock of its pages moves with each action.
+    pub action_ms: u32,
+    /// Files that its pages can be given, by name.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+impl Settings {
+    /// Pages of a site, 1,280 by 720 pixels, at a time.
+    #[must_use]
+    pub fn new(site: Arc<dyn Site>, now_ms: i64, seed: u64) -> Self {
+        let time_zone = "UTC".to_owned();
+        Self { site, width: 1_280, height: 720, now_ms, seed, time_zone, action_ms: 500, files: Vec::new() }
+    }
+}
+
+/// The context of one session.
+pub struct Context {
+    chromium: Arc<Chromium>,
+    id: String,
+    settings: Settings,
+    shared: Arc<Shared>,
+    clock: Mutex<Clock>,
+    ids: Mutex<Ids>,
+    setup: TabSetup,
+    /// Takes new tabs.
+    taking: JoinHandle<()>,
+}
+
+/// Shared by the context and those who listen to its tabs.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// Rises with each change of the state.
+    changes: watch::Sender<u64>,
+    site: Arc<dyn Site>,
+}
+
+impl Shared {
+    /// Changes the state, and tells who waits.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let changed = change(&mut self.state.lock());
+        self.changes.send_modify(|count| *count += 1);
+        changed
+    }
+}
+
+impl Context {
+    /// Makes a context with one empty tab.
+    ///
+    /// # Errors
+    /// When the browser is gone or refuses.
+    pub async fn create(chromium: Arc<Chromium>, settings: Settings) -> Result<Self, BrowserError> {
+        let (id, mut queue) = chromium.create_context().await?;
+        let seed = u32::try_from((settings.seed ^ (settings.seed >> 32)) & 0xffff_ffff).unwrap_or_default();
+        let mut clock = Clock::new(format!("__{id}"), settings.now_ms, seed);
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changes: watch::Sender::new(0),
+            site: Arc::clone(&settings.site),
+        });
+        let setup = TabSetup { settings: settings.clone(), script: Arc::new(Mutex::new(clock.script())) };
+        let taking = {
+            let (shared, setup) = (Arc::clone(&shared), setup.clone());
+            #[expect(clippy::disallowed_methods, reason = "it ends with the context, which aborts it")]
+            tokio::spawn(async move {
+                while let Some(tab) = queue.recv().await {
+                    // A tab that is gone again needs no one to listen.
+                    let _ = setup.open(&shared, tab).await;
+                }
+            })
+        };
+        let context =
+            Self { chromium, id, settings, shared, clock: Mutex::new(clock), ids: Mutex::default(), setup, taking };
+        context.open_tab("about:blank").await?;
+        Ok(context)
+    }
+
+    /// Removes it with all that its pages stored.
+    ///
+    /// # Errors
+    /// When the browser is gone, and it with it.
+    pub async fn dispose(&self) -> Result<(), BrowserError> {
+        self.taking.abort();
+        self.chromium.dispose_context(&self.id).await
+    }
+
+    /// The browser that it is in.
+    #[must_use]
+    pub const fn chromium(&self) -> &Arc<Chromium> {
+        &self.chromium
+    }
+
+    /// Time of its pages, in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        self.clock.lock().now_ms
+    }
+
+    /// The tab that is in front.
+    fn front(&self) -> Result<Channel, BrowserError> {
+        let state = self.shared.state.lock();
+        let tab = state.front().ok_or_else(|| BrowserError::Gone("the session has no tab any more".to_owned()))?;
+        Ok(tab.channel.clone())
+    }
+}
+
+impl Drop for Context {
+    /// A context that is dropped without being disposed of leaves its pages to the browser.
+    fn drop(&mut self) {
+        self.taking.abort();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (chromium, id) = (Arc::clone(&self.chromium), self.id.clone());
+            runtime.spawn(async move { chromium.dispose_context(&id).await });
+        }
+    }
+}
+
+/// Preparation of each new tab, before its first script.
+#[derive(Clone)]
+struct TabSetup {
+    settings: Settings,
+    script: Arc<Mutex<String>>,
+}
+
+impl TabSetup {
+    async fn open(&self, shared: &Arc<Shared>, tab: NewTab) -> Result<(), BrowserError> {
+        let NewTab { channel, target } = tab;
+        driver::Driver::listen(Arc::clone(shared), channel.clone(), target.clone());
+        let Settings { width, height, time_zone, .. } = &self.settings;
+        let script = self.script.lock().clone();
+        let commands = [
+            ("Page.enable", json!({})),
+            ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
+            ("Runtime.enable", json!({})),
+            ("Log.enable", json!({})),
+            ("DOM.enable", json!({})),
+            ("Target.setAutoAttach", json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true})),
+            (
+                "Emulation.setDeviceMetricsOverride",
+                json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}),
+            ),
+            ("Emulation.setTimezoneOverride", json!({"timezoneId": time_zone})),
+            ("Emulation.setLocaleOverride", json!({"locale": "en-US"})),
+            ("Emulation.setFocusEmulationEnabled", json!({"enabled": true})),
+            (
+                "Emulation.setEmulatedMedia",
+                json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}),
+            ),
+            ("Page.setInterceptFileChooserDialog", json!({"enabled": true})),
+        ];
+        channel.post(&commands).await?;
+        let script = json!({"source": script, "runImmediately": true});
+        let added = channel.call("Page.addScriptToEvaluateOnNewDocument", script).await?;
+        let id = added["identifier"].as_str().unwrap_or_default().to_owned();
+        channel.post(&[("Runtime.runIfWaitingForDebugger", json!({}))]).await?;
+        shared.change(|state| {
+            if let Some(tab) = state.tab(&target) {
+                tab.script = id;
+                tab.is_open = true;
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! How a tab comes to rest after an action: what it loads arrives, its clock moves on, and what its timers started arrives too.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::Context;
+use super::state::Tab;
+use crate::cdp::{CdpError, Channel};
+use crate::error::BrowserError;
+
+/// Longest real time for a page to come to rest.
+const REST_MAX: Duration = Duration::from_secs(15);
+/// Longest real time that the scripts of a page run for one advance of its clock.
+const SCRIPTS_MAX: Duration = Duration::from_secs(5);
+/// Documents that one action may lead to, one after the other.
+const ROUNDS_MAX: u32 = 8;
+
+/// How a tab came to rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Nothing moves.
+    Quiet,
+    /// A dialog holds it up.
+    Dialog,
+    /// It still loads, or its scripts do not end.
+    Busy,
+    /// Its renderer crashed.
+    Crashed,
+}
+
+impl Context {
+    /// Waits until the tab in front rests, and moves the clock of its pages on by `milliseconds`.
+    pub(super) async fn settle(&self, milliseconds: u32) -> Result<Rest, BrowserError> {
+        let deadline = Instant::now() + REST_MAX;
+        let breathe = self.clock.lock().breathe();
+        self.in_every_frame(&breathe).await?;
+        let mut rest = self.wait_until_quiet(deadline).await?;
+        let now_ms = {
+            let mut clock = self.clock.lock();
+            clock.now_ms += i64::from(milliseconds);
+            clock.now_ms
+        };
+        for _ in 0..ROUNDS_MAX {
+            if rest != Rest::Quiet {
+                break;
+            }
+            self.renew_scripts().await?;
+            let before = self.documents();
+            self.advance_to(now_ms).await?;
+            rest = self.wait_until_quiet(deadline).await?;
+            if self.documents() == before {
+                break;
+            }
+        }
+        Ok(rest)
+    }
+
+    fn documents(&self) -> u64 {
+        self.shared.state.lock().tabs.iter().map(|tab| tab.documents).sum()
+    }
+
+    async fn wait_until_quiet(&self, deadline: Instant) -> Result<Rest, BrowserError> {
+        let mut changes = self.shared.changes.subscribe();
+        let quiet = async {
+            loop {
+                changes.borrow_and_update();
+                {
+                    let state = self.shared.state.lock();
+                    match state.front() {
+                        Some(tab) if tab.is_quiet() => return Ok(rest_of(tab)),
+                        Some(_) => {}
+                        None => return Err(BrowserError::Gone(self.why_gone())),
+                    }
+                }
+                if changes.changed().await.is_err() {
+                    return Err(BrowserError::Gone(self.why_gone()));
+                }
+            }
+        };
+        tokio::time::timeout_at(deadline, quiet).await.unwrap_or(Ok(Rest::Busy))
+    }
+
+    pub(super) fn why_gone(&self) -> String {
+        self.chromium.gone().unwrap_or_else(|| "the last tab of the session was closed".to_owned())
+    }
+
+    /// Moves the clocks of all documents of the tab to a time.
+    async fn advance_to(&self, now_ms: i64) -> Result<(), BrowserError> {
+        let expression = self.clock.lock().advance_to(now_ms);
+        self.in_every_frame(&expression).await
+    }
+
+    async fn in_every_frame(&self, expression: &str) -> Result<(), BrowserError> {
+        let (channel, frames) = {
+            let state = self.shared.state.lock();
+            let Some(tab) = state.front() else { return Err(BrowserError::Gone(self.why_gone())) };
+            (tab.channel.clone(), tab.scripts.values().copied().collect::<Vec<_>>())
+        };
+        for frame in frames {
+            self.run_in(&channel, frame, expression).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs an expression in a frame up to its end, a dialog, or the end of the frame.
+    async fn run_in(&self, channel: &Channel, frame: i64, expression: &str) -> Result<(), BrowserError> {
+        let params = json!({"expression": expression, "contextId": frame, "awaitPromise": true, "silent": true});
+        let mut changes = self.shared.changes.subscribe();
+        let held_up = async {
+            loop {
+                let held_up = self.shared.state.lock().front().is_none_or(|tab| tab.dialog.is_some() || tab.crashed);
+                if held_up || changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            ran = channel.call("Runtime.evaluate", params) => match ran {
+                // A frame that went on to another document meanwhile.
+                Ok(_) | Err(CdpError::Refused { .. }) => Ok(()),
+                Err(error) => Err(error.into()),
+            },
+            () = held_up => Ok(()),
+            () = tokio::time::sleep(SCRIPTS_MAX) => {
+                channel.post(&[("Runtime.terminateExecution", json!({}))]).await.map_err(Into::into)
+            }
+        }
+    }
+
+    /// Gives documents that begin from now on the present time.
+    async fn renew_scripts(&self) -> Result<(), BrowserError> {
+        let script = self.clock.lock().script();
+        script.clone_into(&mut self.setup.script.lock());
+        let tabs: Vec<(Channel, String)> = {
+            let state = self.shared.state.lock();
+            state.tabs.iter().map(|tab| (tab.channel.clone(), tab.script.clone())).collect()
+        };
+        for (channel, former) in tabs {
+            let added = json!({"source": script, "runImmediately": false});
+            let added = channel.call("Page.addScriptToEvaluateOnNewDocument", added).await?;
+            let id = added["identifier"].as_str().unwrap_or_default().to_owned();
+            channel.post(&[("Page.removeScriptToEvaluateOnNewDocument", json!({"identifier": former}))]).await?;
+            self.shared.change(|state| {
+                let tab = state.tabs.iter_mut().find(|tab| tab.channel.session == channel.session);
+                tab.map(|tab| tab.script = id)
+            });
+        }
+        Ok(())
+    }
+
+    /// The value of an expression in the main frame of the tab in front.
+    pub(super) async fn evaluate(&self, expression: &str) -> Result<Value, BrowserError> {
+        let params = json!({"expression": expression, "returnByValue": true, "silent": true});
+        let mut answer = self.front()?.call("Runtime.evaluate", params).await?;
+        Ok(answer["result"]["value"].take())
+    }
+}
+
+fn rest_of(tab: &Tab) -> Rest {
+    if tab.crashed {
+        Rest::Crashed
+    } else if tab.dialog.is_some() {
+        Rest::Dialog
+    } else {
+        Rest::Quiet
+    }
+}

@@ -1,0 +1,18 @@
+//! A real Chromium for sessions. One process serves many sessions: each has a browser context with storage, cookies, cache and
+//! permissions of its own. Chromium runs in a sandbox without a network; every request of a page is answered by this process, through
+//! the pipe that drives the browser. So pages come from where a [`Site`] says, and from nowhere else.
+
+pub mod action;
+mod cdp;
+mod chromium;
+mod clock;
+mod context;
+mod error;
+mod site;
+pub mod tree;
+
+pub use cdp::CdpError;
+pub use chromium::{Chromium, Launch, find_program};
+pub use context::{ActionFailure, ConsoleLine, Context, Dialog, FailedRequest, Observed, Performed, Settings, TabView};
+pub use error::BrowserError;
+pub use site::{Answer, Request, Site};

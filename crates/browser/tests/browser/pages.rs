@@ -1,0 +1,68 @@
+//! Pages: loaded, looked at, acted on.
+
+use std::time::Instant;
+
+use crate::fixture::{World, act, refused};
+
+const HOME: &str = r#"<!doctype html><html lang="en"><title>Shop</title>
+<h1>Shop</h1>
+<a href="/second">Second page</a>
+<form method="post" action="/order">
+  <label>Name <input name="name" required></label>
+  <label>Size <select name="size"><option value="s">Small</option><option value="l">Large</option></select></label>
+  <label><input type="checkbox" name="gift" value="yes"> Gift</label>
+  <button>Order</button>
+</form>
+<button id="later">Later</button>
+<p id="out"></p>
+<script>
+  document.getElementById('later').onclick = () => setTimeout(() => { out.textContent = 'It is ' + new Date().toISOString(); }, 300);
+  out.textContent = 'Begun ' + new Date().toISOString() + ' ' + Math.random();
+</script>"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_is_loaded_looked_at_and_acted_on() {
+    let began = Instant::now();
+    let Some(world) = World::start().await else { return };
+    println!("start: {:?}, {}", began.elapsed(), world.chromium.version());
+    let began = Instant::now();
+    let (context, site) =
+        world.context(&[("/", HOME), ("/second", "<!doctype html><title>Two</title><h1>Two</h1>"), ("/done", "<!doctype html><title>Done</title><h1>Thank you</h1>")]).await;
+    println!("context: {:?}", began.elapsed());
+    let began = Instant::now();
+    let seen = act(&context, "goto('http://shop.test/')").await;
+    println!("goto: {:?}\n{}", began.elapsed(), seen.text);
+    assert_eq!(seen.tabs[seen.active].title, "Shop");
+    assert!(seen.text.starts_with("RootWebArea 'Shop'"), "{}", seen.text);
+    assert!(seen.text.contains("Begun 2031-05-05T09:00:00.000Z 0."), "{}", seen.text);
+    let began = Instant::now();
+    let seen = act(&context, "click('role=button[name=\"Later\"]')").await;
+    println!("click: {:?}", began.elapsed());
+    assert!(seen.text.contains("It is 2031-05-05T09:00:00.800Z"), "{}", seen.text);
+    act(&context, "fill('role=textbox[name=\"Name\"]', 'Ada Lovelace')").await;
+    act(&context, "select_option('role=combobox[name=\"Size\"]', 'Large')").await;
+    let seen = act(&context, "check('role=checkbox[name=\"Gift\"]')").await;
+    println!("{}", seen.text);
+    assert!(seen.text.contains("value='Ada Lovelace'") && seen.text.contains("checked='true'"), "{}", seen.text);
+    let seen = act(&context, "click('role=button[name=\"Order\"]')").await;
+    assert_eq!(seen.tabs[seen.active].url, "http://shop.test/done");
+    let posted = site.asked.lock().iter().find(|request| request.method == "POST").cloned().expect("a post");
+    assert_eq!(String::from_utf8_lossy(&posted.body), "name=Ada+Lovelace&size=l&gift=yes");
+    let seen = act(&context, "go_back()").await;
+    assert_eq!(seen.tabs[seen.active].title, "Shop");
+    let seen = act(&context, "click('role=link[name=\"Second page\"]')").await;
+    assert_eq!(seen.tabs[seen.active].title, "Two");
+    for (call, why) in [
+        ("goto('file:///etc/passwd')", "closed"),
+        ("goto('nonsense')", "no address"),
+        ("goto('http://other.test/')", "BLOCKED"),
+        ("click('999')", "there is no element"),
+        ("go_forward()", "no page after"),
+        ("dialog_accept()", "no dialog"),
+    ] {
+        let told = refused(&context, call).await;
+        assert!(told.contains(why), "{call}: {told}");
+    }
+    context.dispose().await.expect("disposed");
+    world.end().await;
+}
