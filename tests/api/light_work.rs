@@ -321,7 +321,7 @@ async fn a_worker_that_stops_puts_its_job_back_for_another() {
     let first = LightWorker::start(&server, &[]).await;
     let spec = json!({
         "policy": {"from": "builtin:null"}, "environments": [{"name": "bench/counter", "split": "test"}],
-        "episodes": 300, "limits": {"concurrent_sessions": 2, "max_turns": 200},
+        "episodes": 100, "limits": {"concurrent_sessions": 2, "max_turns": 50},
     });
     let job = submit(&server, "evaluate", spec).await;
     wait_until(&server, &job, |job| job["state"] == "running").await;
@@ -338,10 +338,10 @@ async fn a_worker_that_stops_puts_its_job_back_for_another() {
     assert_eq!(open_sessions(&server).await, 0);
     let second = LightWorker::start(&server, &[]).await;
     let found = over(&server, &job).await;
-    assert_eq!((&found["state"], &found["result"]["all"]["episodes"]), (&json!("succeeded"), &json!(300)), "{found}");
+    assert_eq!((&found["state"], &found["result"]["all"]["episodes"]), (&json!("succeeded"), &json!(100)), "{found}");
     let played = lines(&server, &job, "episodes.jsonl").await;
     let different: BTreeSet<&str> = played.iter().filter_map(|line| line["episode"].as_str()).collect();
-    assert_eq!((played.len(), different.len()), (300, 300), "what was played before counts once");
+    assert_eq!((played.len(), different.len()), (100, 100), "what was played before counts once");
     second.stop().await;
     server.stop().await;
 }

@@ -24,7 +24,7 @@ const TABS_WAITING_MAX: usize = 64;
 
 /// Arguments of every start. Pages are drawn without a screen, nothing is looked for in the network, which is not there, and a frame
 /// from another origin shares the process of its page: contexts have processes of their own all the same.
-const ARGUMENTS: [&str; 24] = [
+const ARGUMENTS: [&str; 25] = [
     "--headless=new",
     "--remote-debugging-pipe",
     "--no-startup-window",
@@ -42,8 +42,9 @@ const ARGUMENTS: [&str; 24] = [
     "--disable-default-apps",
     "--disable-extensions",
     "--disable-sync",
+    "--disable-smooth-scrolling",
     "--disable-site-isolation-trials",
-    "--disable-features=IsolateOrigins,site-per-process,Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider,AutofillServerCommunication,HttpsUpgrades",
+    "--disable-features=IsolateOrigins,site-per-process,Translate,OptimizationHints,BackForwardCache,MediaRouter,DialMediaRouteProvider,AutofillServerCommunication,HttpsUpgrades",
     "--force-color-profile=srgb",
     "--font-render-hinting=none",
     "--hide-scrollbars",
@@ -180,10 +181,13 @@ struct Router {
 
 impl Router {
     async fn route(&self, event: Event) {
-        if event.method != "Target.attachedToTarget" {
-            return;
-        }
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        match event.method.as_str() {
+            "Target.attachedToTarget" => {}
+            // Who listens to a tab that was closed learns it by the end of its events.
+            "Target.detachedFromTarget" => return self.connection.forget(&text(&event.params["sessionId"])),
+            _ => return,
+        }
         let info = &event.params["targetInfo"];
         let session = text(&event.params["sessionId"]);
         let target = text(&info["targetId"]);

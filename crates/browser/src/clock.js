@@ -3,9 +3,7 @@
   const KEY = "$KEY";
   let now = $NOW;
   const origin = now;
-  const real = {
-    MessageChannel, Promise,
-  };
+  const real = { MessageChannel, Promise, setTimeout, frame: self.requestAnimationFrame };
   const timers = new Map();
   let last = 0;
   let seed = $SEED >>> 0;
@@ -105,6 +103,12 @@
       };
       channel.port2.postMessage(0);
     });
+  // What the page looks like follows what its scripts did: scrolling, sizes, and who watches them. A tab behind others is not drawn.
+  const draw = () =>
+    new real.Promise((resolve) => {
+      real.setTimeout.call(self, resolve, 100);
+      if (real.frame) real.frame.call(self, () => real.frame.call(self, resolve));
+    });
   const due = (end) => {
     let next;
     for (const [id, timer] of timers) {
@@ -117,6 +121,7 @@
   const advance = async (milliseconds, timersMax) => {
     const end = now + milliseconds;
     let ran = 0;
+    await draw();
     await breathe();
     for (let next = due(end); next; next = due(end)) {
       if (ran >= timersMax) break;
@@ -132,6 +137,7 @@
       await breathe();
     }
     now = end;
+    if (ran > 0) await draw();
     return { now, ran };
   };
   const advanceTo = (time, timersMax) => advance(Math.max(0, time - now), timersMax);

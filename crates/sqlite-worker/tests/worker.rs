@@ -30,6 +30,11 @@ impl Drop for Worker {
 }
 
 impl Worker {
+    /// CPU time that it took so far.
+    pub(crate) fn cpu(&self) -> std::time::Duration {
+        palestra_test_support::cpu::of_process(self.process.id())
+    }
+
     pub(crate) fn start() -> Self {
         Self::start_with(&[])
     }

@@ -1,5 +1,6 @@
 //! Support of the tests of every package: the one way to say that a test was not tried, and the place of outside data.
 
+pub mod cpu;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 

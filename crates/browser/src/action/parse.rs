@@ -50,7 +50,7 @@ impl<'t> Reader<'t> {
     fn wrong(&self, wanted: &str) -> SyntaxError {
         let found: String = self.rest().chars().take(20).collect();
         SyntaxError(format!(
-            "character {}: {wanted}, but there stands {found:?}",
+            "character {}: {wanted}, but there stands {found:?}; write one call such as click('a51')",
             self.text[..self.at].chars().count() + 1
         ))
     }
@@ -109,7 +109,7 @@ impl<'t> Reader<'t> {
                 }
             };
             if !names.contains(&name) {
-                return Err(SyntaxError(format!("{action} has no argument {name}: it has {}", names.join(", "))));
+                return Err(SyntaxError(format!("{action} has no argument {name}: use {}", names.join(", "))));
             }
             if arguments.insert(name.to_owned(), value).is_some() {
                 return Err(SyntaxError(format!("{action} was given {name} twice: give it once")));

@@ -39,7 +39,7 @@ pub enum CdpError {
         message: String,
     },
     /// No answer came in time.
-    #[error("{method}: no answer within {} s", CALL_MAX.as_secs())]
+    #[error("{method}: Chromium did not answer within {} s: open a new session", CALL_MAX.as_secs())]
     Late {
         /// The command.
         method: &'static str,
@@ -63,7 +63,7 @@ struct State {
     last: u64,
     calls: HashMap<u64, Waiting>,
     sessions: HashMap<String, Events>,
-    /// Who is told of the browser's own events.
+    /// The listener to the browser's own events.
     browser: Option<Events>,
     /// Reason why the connection ended.
     gone: Option<String>,

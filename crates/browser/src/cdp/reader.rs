@@ -58,15 +58,15 @@ impl<C: FnMut(&[u8])> Reader<C> {
             }
         }
         if self.held.len() + bytes.len() > MESSAGE_BYTES_MAX {
-            return Err(format!("it sent a message of more than {MESSAGE_BYTES_MAX} bytes"));
+            return Err(format!("Chromium sent a message of more than {MESSAGE_BYTES_MAX} bytes: open a new session"));
         }
         self.held.extend_from_slice(bytes);
         Ok(())
     }
 
     fn message(&self, bytes: &[u8]) -> Result<(), String> {
-        let mut message: Value =
-            serde_json::from_slice(bytes).map_err(|error| format!("it sent what is no message: {error}"))?;
+        let mut message: Value = serde_json::from_slice(bytes)
+            .map_err(|error| format!("Chromium sent what is no message ({error}): open a new session"))?;
         let mut state = self.state.lock();
         if let Some(id) = message["id"].as_u64() {
             // A command whose answer nobody waits for.

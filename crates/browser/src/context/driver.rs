@@ -101,6 +101,7 @@ impl Driver {
                 }
                 "Page.javascriptDialogClosed" => tab.dialog = None,
                 "Page.fileChooserOpened" => tab.chooser = params["backendNodeId"].as_i64(),
+                "Input.dragIntercepted" => tab.drag = Some(params["data"].clone()),
                 "Runtime.executionContextCreated" => {
                     let context = &params["context"];
                     if context["auxData"]["isDefault"] == true
@@ -115,7 +116,11 @@ impl Driver {
                     tab.scripts.retain(|_, id| Some(*id) != gone);
                 }
                 "Runtime.executionContextsCleared" => tab.scripts.clear(),
-                "Inspector.targetCrashed" => tab.crashed = true,
+                "Inspector.targetCrashed" => {
+                    tab.crashed = true;
+                    tab.scripts.clear();
+                    tab.loading.clear();
+                }
                 _ => {}
             }
         });

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Context;
-use super::perform::ActionFailure;
+use super::failure::ActionFailure;
 use crate::cdp::CdpError;
 use crate::tree::Tree;
 
@@ -199,7 +199,7 @@ fn holder_of(tree: &Tree, text: &str) -> Option<usize> {
     })
 }
 
-/// What is known of an element: `button[name="Save"][nth=1]`.
+/// Description of an element: `button[name="Save"][nth=1]`.
 struct Wanted<'t> {
     role: &'t str,
     name: Option<String>,

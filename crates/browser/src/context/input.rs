@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Context;
+use super::failure::ActionFailure;
 use super::keys::{self, Key};
-use super::perform::ActionFailure;
 use crate::action::{Button, Modifier};
 
 /// Steps of the mouse on its way when something is dragged.
@@ -107,7 +107,21 @@ impl Context {
             let place = ((to.0 - from.0).mul_add(share, from.0), (to.1 - from.1).mul_add(share, from.1));
             self.mouse_event(mouse("mouseMoved", place, "left", 1, None)).await?;
         }
+        if let Some(data) = self.take_drag() {
+            for kind in ["dragEnter", "dragOver", "drop"] {
+                let event = json!({"type": kind, "x": to.0, "y": to.1, "data": data, "modifiers": 0});
+                self.input("Input.dispatchDragEvent", event).await?;
+            }
+        }
         self.let_button_go(to, click).await
+    }
+
+    /// Data that the page in front lets be dragged by the browser, once the mouse has moved.
+    fn take_drag(&self) -> Option<Value> {
+        self.shared.change(|state| {
+            let front = state.front().map(|tab| tab.target.clone());
+            front.and_then(|target| state.tab(&target)).and_then(|tab| tab.drag.take())
+        })
     }
 
     pub(super) async fn turn_wheel(&self, (x, y): (f64, f64), dx: f64, dy: f64) -> Result<(), ActionFailure> {

@@ -2,6 +2,7 @@
 
 mod driver;
 mod element;
+mod failure;
 mod input;
 mod keys;
 mod observe;
@@ -23,8 +24,9 @@ use crate::clock::Clock;
 use crate::error::BrowserError;
 use crate::site::Site;
 use crate::tree::Ids;
+pub use failure::ActionFailure;
 pub use observe::{Observed, TabView};
-pub use perform::{ActionFailure, Performed};
+pub use perform::Performed;
 use state::State;
 pub use state::{ConsoleLine, Dialog, FailedRequest};
 
@@ -143,7 +145,9 @@ impl Context {
     /// The tab that is in front.
     fn front(&self) -> Result<Channel, BrowserError> {
         let state = self.shared.state.lock();
-        let tab = state.front().ok_or_else(|| BrowserError::Gone("the session has no tab any more".to_owned()))?;
+        let tab = state
+            .front()
+            .ok_or_else(|| BrowserError::Gone("the session has no tab any more: open a new session".to_owned()))?;
         Ok(tab.channel.clone())
     }
 }
@@ -191,12 +195,16 @@ impl TabSetup {
                 json!({"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}),
             ),
             ("Page.setInterceptFileChooserDialog", json!({"enabled": true})),
+            ("Input.setInterceptDrags", json!({"enabled": true})),
         ];
         channel.post(&commands).await?;
         let script = json!({"source": script, "runImmediately": true});
-        let added = channel.call("Page.addScriptToEvaluateOnNewDocument", script).await?;
-        let id = added["identifier"].as_str().unwrap_or_default().to_owned();
-        channel.post(&[("Runtime.runIfWaitingForDebugger", json!({}))]).await?;
+        // A page in a process of its own answers nothing before it runs: so it is let go on in the same breath.
+        let run = [("Runtime.runIfWaitingForDebugger", json!({}))];
+        let (added, ran) =
+            tokio::join!(channel.call("Page.addScriptToEvaluateOnNewDocument", script), channel.post(&run));
+        ran?;
+        let id = added?["identifier"].as_str().unwrap_or_default().to_owned();
         shared.change(|state| {
             if let Some(tab) = state.tab(&target) {
                 tab.script = id;

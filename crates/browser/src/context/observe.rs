@@ -5,8 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::Context;
+use super::failure::ActionFailure;
 use super::state::{ConsoleLine, Dialog, FailedRequest};
-use super::{Context, perform::ActionFailure};
 use crate::cdp::CdpError;
 use crate::error::BrowserError;
 use crate::tree::{FrameTree, Tree};
@@ -14,7 +15,7 @@ use crate::tree::{FrameTree, Tree};
 /// Frames of one page that are looked at.
 const FRAMES_MAX: usize = 50;
 
-/// What a context shows.
+/// View of a context.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Observed {
     /// Its tabs.
@@ -33,7 +34,7 @@ pub struct Observed {
     pub focused: Option<String>,
     /// The dialog that holds the page up.
     pub dialog: Option<Dialog>,
-    /// What pages printed to the console since the last look.
+    /// Lines that pages printed to the console since the last look.
     pub console: Vec<ConsoleLine>,
     /// Requests without a good answer since the last look.
     pub failed_requests: Vec<FailedRequest>,
@@ -163,6 +164,8 @@ impl Context {
             json!({"format": "png", "clip": clip, "captureBeyondViewport": whole_page, "optimizeForSpeed": true});
         let shot = channel.call("Page.captureScreenshot", params).await?;
         let bytes = STANDARD.decode(shot["data"].as_str().unwrap_or_default());
-        bytes.map_err(|error| BrowserError::Gone(format!("a picture that cannot be read: {error}")).into())
+        bytes.map_err(|error| {
+            BrowserError::Gone(format!("its picture cannot be read ({error}): open a new session")).into()
+        })
     }
 }

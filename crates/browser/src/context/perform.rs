@@ -5,6 +5,7 @@ use url::Url;
 
 use super::Context;
 use super::element::Found;
+use super::failure::ActionFailure;
 use super::input::{Click, bits};
 use super::settle::Rest;
 use crate::action::{Action, Button, OneOrMore};
@@ -15,33 +16,6 @@ use crate::error::BrowserError;
 const WAIT_STEP_MS: u32 = 100;
 /// Longest wait of one action by the clock of the page, in milliseconds.
 const WAIT_MS_MAX: f64 = 60_000.0;
-
-/// An action did not happen.
-#[derive(Debug)]
-pub enum ActionFailure {
-    /// For a reason that the agent is told.
-    Told(String),
-    /// Because the browser failed.
-    Broken(BrowserError),
-}
-
-impl ActionFailure {
-    pub(super) const fn told(words: String) -> Self {
-        Self::Told(words)
-    }
-}
-
-impl From<BrowserError> for ActionFailure {
-    fn from(error: BrowserError) -> Self {
-        Self::Broken(error)
-    }
-}
-
-impl From<CdpError> for ActionFailure {
-    fn from(error: CdpError) -> Self {
-        Self::Broken(error.into())
-    }
-}
 
 /// Outcome of an action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,7 +68,7 @@ impl Context {
             Action::Goto { url } => self.go_to(url).await,
             Action::GoBack {} => self.go_in_history(-1).await,
             Action::GoForward {} => self.go_in_history(1).await,
-            Action::Reload {} => self.call("Page.reload", json!({})).await,
+            Action::Reload {} => self.reload().await,
             Action::NewTab {} => self.open_tab("about:blank").await.map_err(Into::into),
             Action::TabClose {} => self.close_tab().await.map_err(Into::into),
             Action::TabFocus { index } => self.focus_tab(*index).await,
@@ -170,6 +144,10 @@ impl Context {
                 url.scheme()
             )));
         }
+        self.shared.change(|state| {
+            let front = state.front().map(|tab| tab.target.clone());
+            front.and_then(|target| state.tab(&target)).map(|tab| tab.crashed = false)
+        });
         match self.front()?.call("Page.navigate", json!({"url": url.as_str()})).await {
             Ok(went) => match went["errorText"].as_str() {
                 None | Some("net::ERR_ABORTED") => Ok(()),
@@ -177,6 +155,15 @@ impl Context {
             },
             Err(CdpError::Refused { message, .. }) => Err(ActionFailure::told(format!("{url}: {message}"))),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Loads the page again; one that crashed is asked for anew, in a process of its own.
+    async fn reload(&self) -> Result<(), ActionFailure> {
+        let crashed = self.shared.state.lock().front().filter(|tab| tab.crashed).map(|tab| tab.url.clone());
+        match crashed {
+            Some(address) => self.go_to(&address).await,
+            None => self.call("Page.reload", json!({})).await,
         }
     }
 

@@ -1,4 +1,4 @@
-//! How a tab comes to rest after an action: what it loads arrives, its clock moves on, and what its timers started arrives too.
+//! The way of a tab to rest after an action: what it loads arrives, its clock moves on, and what its timers started arrives too.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const SCRIPTS_MAX: Duration = Duration::from_secs(5);
 /// Documents that one action may lead to, one after the other.
 const ROUNDS_MAX: u32 = 8;
 
-/// How a tab came to rest.
+/// State in which a tab rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     /// Nothing moves.

@@ -46,6 +46,8 @@ pub(crate) struct Tab {
     pub(crate) documents: u64,
     /// The input that asks for files.
     pub(crate) chooser: Option<i64>,
+    /// Data that is being dragged, where the page lets it be dragged by the browser.
+    pub(crate) drag: Option<serde_json::Value>,
     /// True once its renderer crashed.
     pub(crate) crashed: bool,
 }
@@ -57,7 +59,7 @@ pub struct Dialog {
     pub kind: String,
     /// Its text.
     pub message: String,
-    /// What a prompt holds at first.
+    /// Text that a prompt holds at first.
     pub default_text: String,
 }
 
@@ -129,6 +131,7 @@ impl Tab {
             scripts: BTreeMap::new(),
             documents: 0,
             chooser: None,
+            drag: None,
             crashed: false,
         }
     }

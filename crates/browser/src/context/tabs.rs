@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::Context;
-use super::perform::ActionFailure;
+use super::failure::ActionFailure;
 use crate::error::BrowserError;
 
 /// Most tabs of one context.
@@ -26,7 +26,8 @@ impl Context {
     pub(super) async fn close_tab(&self) -> Result<(), BrowserError> {
         let Some(target) = self.shared.state.lock().front().map(|tab| tab.target.clone()) else { return Ok(()) };
         let closed = json!({"targetId": target});
-        if self.shared.state.lock().tabs.len() == 1 {
+        let is_last = self.shared.state.lock().tabs.len() == 1;
+        if is_last {
             self.open_tab("about:blank").await?;
         }
         self.chromium.connection.call(None, "Target.closeTarget", closed).await?;
@@ -79,7 +80,12 @@ impl Context {
                 }
             }
         };
-        let late = |_| Err(BrowserError::Gone(format!("a tab did not open or close within {} s", TAB_MAX.as_secs())));
+        let late = |_| {
+            Err(BrowserError::Gone(format!(
+                "a tab did not open or close within {} s: open a new session",
+                TAB_MAX.as_secs()
+            )))
+        };
         tokio::time::timeout(TAB_MAX, waited).await.unwrap_or_else(late)
     }
 }

@@ -49,6 +49,11 @@ impl World {
         (Context::create(Arc::clone(&self.chromium), settings).await.expect("a context"), site)
     }
 
+    /// Settings of a context without pages.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings::new(Arc::new(Memory::new(&[])) as Arc<dyn Site>, NOW_MS, 7)
+    }
+
     pub(crate) async fn end(self) {
         self.chromium.end().await;
     }
@@ -61,7 +66,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    fn new(pages: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(pages: &[(&str, &str)]) -> Self {
         let pages = pages.iter().map(|(path, page)| ((*path).to_owned(), (*page).to_owned())).collect();
         Self { pages, asked: Mutex::default() }
     }

@@ -1,7 +1,6 @@
 //! A real Chromium in a real sandbox, with pages from memory.
 
-#![expect(clippy::print_stdout, reason = "tests say what they measured")]
-
+mod acts;
 mod fixture;
 mod pages;
-
+mod walls;

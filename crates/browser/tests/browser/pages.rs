@@ -26,8 +26,13 @@ async fn a_page_is_loaded_looked_at_and_acted_on() {
     let Some(world) = World::start().await else { return };
     println!("start: {:?}, {}", began.elapsed(), world.chromium.version());
     let began = Instant::now();
-    let (context, site) =
-        world.context(&[("/", HOME), ("/second", "<!doctype html><title>Two</title><h1>Two</h1>"), ("/done", "<!doctype html><title>Done</title><h1>Thank you</h1>")]).await;
+    let (context, site) = world
+        .context(&[
+            ("/", HOME),
+            ("/second", "<!doctype html><title>Two</title><h1>Two</h1>"),
+            ("/done", "<!doctype html><title>Done</title><h1>Thank you</h1>"),
+        ])
+        .await;
     println!("context: {:?}", began.elapsed());
     let began = Instant::now();
     let seen = act(&context, "goto('http://shop.test/')").await;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use palestra_test_support::cpu;
+
 use futures::future::join_all;
 use palestra_sql::engine::sqlite::{Settings, SqliteEngine};
 use palestra_sql::engine::{Access, CutReason, Database, Engine, Limits, Opening, Step, StepResult};
@@ -220,9 +222,9 @@ async fn run(database: &mut Box<dyn Database>, seq: u64, sql: &str) -> StepResul
 #[expect(clippy::print_stdout, reason = "shows with a failure how the other attacks ended")]
 async fn attack(engine: &SqliteEngine, name: &str, end: End, sql: &str) {
     let mut database = open(engine, LIMITS).await;
-    let begun = Instant::now();
+    let (begun, cpu) = (Instant::now(), cpu::of_children());
     let ran = run(&mut database, 1, sql).await;
-    let took = begun.elapsed();
+    let (took, used) = (begun.elapsed(), cpu::of_children().saturating_sub(cpu));
     let cut = ran.error.as_ref().and_then(|error| error.cut);
     let ends_so = match end {
         Refused => cut == Some(CutReason::Refused),
@@ -237,12 +239,13 @@ async fn attack(engine: &SqliteEngine, name: &str, end: End, sql: &str) {
     let shown: usize = ran.results.iter().flat_map(|result| result.rows.iter().flatten()).map(bytes).sum();
     assert!(shown <= LIMITS.bytes_max + 1_000, "{name} shows {shown} bytes");
     let limit = Duration::from_millis(LIMITS.statement_ms * 8) + Duration::from_secs(10);
-    assert!(took < limit, "{name} took {took:?}");
+    assert!(used < limit, "{name} used {used:?}");
     println!("{name}: {cut:?} after {} ms: {}", took.as_millis(), message.unwrap_or("no error"));
-    let begun = Instant::now();
+    let cpu = cpu::of_children();
     let schema = database.schema().await.expect("the schema can be read whatever was done");
     assert!(schema.tables.iter().any(|table| table.name == "items" && table.columns.len() == 2), "{name}: {schema:?}");
-    assert!(begun.elapsed() < limit, "{name}: the schema took {:?}", begun.elapsed());
+    let used = cpu::of_children().saturating_sub(cpu);
+    assert!(used < limit, "{name}: the schema used {used:?}");
     assert!(database.rewind(0).await.expect("the worker stands"), "{name}");
     let after = run(&mut database, 2, "SELECT count(*) FROM items").await;
     assert_eq!(after.error, None, "{name}");

@@ -81,6 +81,8 @@ struct Inner {
     room: Arc<Semaphore>,
     most: usize,
     table: DashMap<SessionId, Seat>,
+    /// Sessions that are being ended, with how many times: whoever comes back meanwhile would find half of it.
+    ending: DashMap<SessionId, u32>,
     /// Somebody left.
     left: Notify,
     holders: AtomicU64,
@@ -90,8 +92,8 @@ impl Seats {
     pub(crate) fn new(app: App) -> Self {
         let most = app.config().openenv_sessions_max.min(Semaphore::MAX_PERMITS);
         let room = Arc::new(Semaphore::new(most));
-        let (table, left, holders) = (DashMap::new(), Notify::new(), AtomicU64::new(0));
-        Self(Arc::new(Inner { app, room, most, table, left, holders }))
+        let (table, ending, left, holders) = (DashMap::new(), DashMap::new(), Notify::new(), AtomicU64::new(0));
+        Self(Arc::new(Inner { app, room, most, table, ending, left, holders }))
     }
 
     /// A name for one connection or call.
@@ -133,7 +135,7 @@ impl Seats {
         }
     }
 
-    /// None while the seat is being left.
+    /// None while the seat is being left or the session is being ended.
     fn try_claim(
         &self,
         session: SessionId,
@@ -142,6 +144,9 @@ impl Seats {
         force: bool,
         spare: &mut Option<Place>,
     ) -> Option<Claim> {
+        if self.0.ending.contains_key(&session) {
+            return None;
+        }
         if spare.is_none() && !self.0.table.contains_key(&session) {
             *spare = self.place();
         }
@@ -175,8 +180,9 @@ impl Seats {
                 return Some(place);
             }
             let oldest = self.0.table.iter().filter_map(|seat| Some((seat.evictable_since()?, *seat.key()))).min()?.1;
-            if let Some((session, seat)) = self.0.table.remove_if(&oldest, |_, seat| seat.is_evictable()) {
-                self.conclude(session, seat.principal, Conclusion::Abort, None);
+            let ending = self.ending(oldest);
+            if let Some((_, seat)) = self.0.table.remove_if(&oldest, |_, seat| seat.is_evictable()) {
+                self.conclude(ending, seat.principal, Conclusion::Abort, None);
                 return Some(seat.place);
             }
         }
@@ -209,10 +215,11 @@ impl Seats {
 
     /// Takes a seat out of the table; what was asked to be closed is closed, nothing else is.
     fn part(&self, session: SessionId, me: Holder) {
+        let ending = self.ending(session);
         if let Some((_, seat)) = self.0.table.remove_if(&session, |_, seat| seat.is_of(me))
             && seat.closing
         {
-            self.conclude(session, seat.principal, Conclusion::Score, Some(seat.place));
+            self.conclude(ending, seat.principal, Conclusion::Score, Some(seat.place));
         }
     }
 
@@ -241,6 +248,7 @@ impl Seats {
 
     /// Ends a session over HTTP: now where nobody holds it, else as soon as its socket leaves. Answers whether it is over now.
     pub(super) async fn close(&self, session: SessionId, principal: &Arc<Principal>) -> bool {
+        let ending = self.ending(session);
         let place = match self.0.table.entry(session) {
             Entry::Vacant(_) => None,
             Entry::Occupied(mut seat) if !matches!(seat.get().held, Held::Free(_)) => {
@@ -250,7 +258,7 @@ impl Seats {
             Entry::Occupied(seat) => Some(seat.remove().place),
         };
         conclude(&self.0.app, principal, session, Conclusion::Score).await;
-        drop(place);
+        drop((place, ending));
         true
     }
 
@@ -279,20 +287,46 @@ impl Seats {
                 () = sleep_until(until) => {}
             }
             let due = |seat: &Seat| seat.free_until().is_some_and(|until| until <= Instant::now());
+            let ending = self.ending(session);
             if let Some((_, seat)) = self.0.table.remove_if(&session, |_, seat| due(seat)) {
                 conclude(&self.0.app, &seat.principal, session, Conclusion::Abort).await;
                 return;
             }
+            drop(ending);
         }
     }
 
     /// Ends a session beside everything else; its place is free once that is done.
-    fn conclude(&self, session: SessionId, principal: Arc<Principal>, how: Conclusion, place: Option<Place>) {
+    fn conclude(&self, ending: Ending, principal: Arc<Principal>, how: Conclusion, place: Option<Place>) {
         let app = self.0.app.clone();
         self.0.app.tracker().spawn(async move {
-            conclude(&app, &principal, session, how).await;
-            drop(place);
+            conclude(&app, &principal, ending.session, how).await;
+            drop((place, ending));
         });
+    }
+
+    /// Lets nobody claim the session before the answer is dropped.
+    fn ending(&self, session: SessionId) -> Ending {
+        *self.0.ending.entry(session).or_insert(0) += 1;
+        Ending { seats: self.clone(), session }
+    }
+}
+
+/// A session that is being ended.
+struct Ending {
+    seats: Seats,
+    session: SessionId,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Entry::Occupied(mut ends) = self.seats.0.ending.entry(self.session) {
+            *ends.get_mut() -= 1;
+            if *ends.get() == 0 {
+                ends.remove();
+            }
+        }
+        self.seats.0.left.notify_waiters();
     }
 }
 
