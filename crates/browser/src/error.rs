@@ -10,6 +10,15 @@ pub enum BrowserError {
     /// The sandbox of the browser failed.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// This machine has no browser.
+    #[error("{0}")]
+    Missing(String),
+    /// All contexts are in use.
+    #[error("all browsers are in use: try again in {retry_after_ms} ms")]
+    Busy {
+        /// Milliseconds after which one may be free.
+        retry_after_ms: u64,
+    },
     /// The browser did not start.
     #[error("Chromium did not start: {0}")]
     Start(String),

@@ -8,11 +8,15 @@ mod chromium;
 mod clock;
 mod context;
 mod error;
+mod pool;
 mod site;
 pub mod tree;
 
 pub use cdp::CdpError;
 pub use chromium::{Chromium, Launch, find_program};
-pub use context::{ActionFailure, ConsoleLine, Context, Dialog, FailedRequest, Observed, Performed, Settings, TabView};
+pub use context::{
+    ActionFailure, Blank, ConsoleLine, Context, Dialog, FailedRequest, Observed, Performed, Settings, TabView,
+};
 pub use error::BrowserError;
+pub use pool::{Browsers, Lease, PoolSettings};
 pub use site::{Answer, Request, Site};

@@ -138,8 +138,8 @@ impl Driver {
     async fn answer(&self, params: &Value) {
         let id = &params["requestId"];
         self.shared.change(|state| state.tab(&self.target).map(|tab| tab.requests += 1));
-        let answer = match request(params) {
-            Some(request) => self.shared.site.answer(request).await,
+        let answer = match request(params).zip(self.shared.site.get()) {
+            Some((request, site)) => site.answer(request).await,
             None => Answer::Blocked,
         };
         let url = params["request"]["url"].as_str().unwrap_or_default();

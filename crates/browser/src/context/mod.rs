@@ -11,7 +11,7 @@ mod settle;
 mod state;
 mod tabs;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::json;
@@ -60,17 +60,22 @@ impl Settings {
     }
 }
 
-/// The context of one session.
-pub struct Context {
+/// An empty context that no session has yet.
+pub struct Blank {
     chromium: Arc<Chromium>,
     id: String,
-    settings: Settings,
     shared: Arc<Shared>,
-    clock: Mutex<Clock>,
-    ids: Mutex<Ids>,
     setup: TabSetup,
     /// Takes new tabs.
     taking: JoinHandle<()>,
+}
+
+/// The context of one session.
+pub struct Context {
+    blank: Blank,
+    settings: Settings,
+    clock: Mutex<Clock>,
+    ids: Mutex<Ids>,
 }
 
 /// Shared by the context and those who listen to its tabs.
@@ -78,7 +83,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Rises with each change of the state.
     changes: watch::Sender<u64>,
-    site: Arc<dyn Site>,
+    /// Answers requests once a session has the context.
+    site: OnceLock<Arc<dyn Site>>,
 }
 
 impl Shared {
@@ -90,21 +96,16 @@ impl Shared {
     }
 }
 
-impl Context {
-    /// Makes a context with one empty tab.
+impl Blank {
+    /// Makes one with an empty tab.
     ///
     /// # Errors
     /// When the browser is gone or refuses.
-    pub async fn create(chromium: Arc<Chromium>, settings: Settings) -> Result<Self, BrowserError> {
+    pub async fn create(chromium: Arc<Chromium>) -> Result<Self, BrowserError> {
         let (id, mut queue) = chromium.create_context().await?;
-        let seed = u32::try_from((settings.seed ^ (settings.seed >> 32)) & 0xffff_ffff).unwrap_or_default();
-        let mut clock = Clock::new(format!("__{id}"), settings.now_ms, seed);
-        let shared = Arc::new(Shared {
-            state: Mutex::default(),
-            changes: watch::Sender::new(0),
-            site: Arc::clone(&settings.site),
-        });
-        let setup = TabSetup { settings: settings.clone(), script: Arc::new(Mutex::new(clock.script())) };
+        let shared =
+            Arc::new(Shared { state: Mutex::default(), changes: watch::Sender::new(0), site: OnceLock::new() });
+        let setup = TabSetup::default();
         let taking = {
             let (shared, setup) = (Arc::clone(&shared), setup.clone());
             #[expect(clippy::disallowed_methods, reason = "it ends with the context, which aborts it")]
@@ -115,10 +116,45 @@ impl Context {
                 }
             })
         };
-        let context =
-            Self { chromium, id, settings, shared, clock: Mutex::new(clock), ids: Mutex::default(), setup, taking };
-        context.open_tab("about:blank").await?;
-        Ok(context)
+        let blank = Self { chromium, id, shared, setup, taking };
+        blank.open_tab("about:blank").await?;
+        Ok(blank)
+    }
+
+    /// Makes it the context of a session.
+    ///
+    /// # Errors
+    /// When the browser is gone or refuses.
+    pub async fn begin(self, settings: Settings) -> Result<Context, BrowserError> {
+        let seed = u32::try_from((settings.seed ^ (settings.seed >> 32)) & 0xffff_ffff).unwrap_or_default();
+        let mut clock = Clock::new(format!("__{}", self.id), settings.now_ms, seed);
+        let script = clock.script();
+        // It was set never before: a context begins once.
+        let _ = self.shared.site.set(Arc::clone(&settings.site));
+        *self.setup.0.lock() = Some(Tailored { settings: settings.clone(), script });
+        let first = self.shared.state.lock().front().map(|tab| (tab.channel.clone(), tab.target.clone()));
+        if let Some((channel, target)) = first {
+            self.setup.tailor(&self.shared, &channel, &target).await?;
+        }
+        Ok(Context { blank: self, settings, clock: Mutex::new(clock), ids: Mutex::default() })
+    }
+}
+
+impl std::ops::Deref for Context {
+    type Target = Blank;
+
+    fn deref(&self) -> &Blank {
+        &self.blank
+    }
+}
+
+impl Context {
+    /// Makes a context with one empty tab.
+    ///
+    /// # Errors
+    /// When the browser is gone or refuses.
+    pub async fn create(chromium: Arc<Chromium>, settings: Settings) -> Result<Self, BrowserError> {
+        Blank::create(chromium).await?.begin(settings).await
     }
 
     /// Removes it with all that its pages stored.
@@ -132,7 +168,7 @@ impl Context {
 
     /// The browser that it is in.
     #[must_use]
-    pub const fn chromium(&self) -> &Arc<Chromium> {
+    pub fn chromium(&self) -> &Arc<Chromium> {
         &self.chromium
     }
 
@@ -152,7 +188,7 @@ impl Context {
     }
 }
 
-impl Drop for Context {
+impl Drop for Blank {
     /// A context that is dropped without being disposed of leaves its pages to the browser.
     fn drop(&mut self) {
         self.taking.abort();
@@ -164,18 +200,21 @@ impl Drop for Context {
 }
 
 /// Preparation of each new tab, before its first script.
+#[derive(Clone, Default)]
+struct TabSetup(Arc<Mutex<Option<Tailored>>>);
+
+/// Part of the preparation that differs between sessions.
 #[derive(Clone)]
-struct TabSetup {
+struct Tailored {
     settings: Settings,
-    script: Arc<Mutex<String>>,
+    /// The script that runs before those of documents that begin now.
+    script: String,
 }
 
 impl TabSetup {
     async fn open(&self, shared: &Arc<Shared>, tab: NewTab) -> Result<(), BrowserError> {
         let NewTab { channel, target } = tab;
         driver::Driver::listen(Arc::clone(shared), channel.clone(), target.clone());
-        let Settings { width, height, time_zone, .. } = &self.settings;
-        let script = self.script.lock().clone();
         let commands = [
             ("Page.enable", json!({})),
             ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
@@ -183,11 +222,6 @@ impl TabSetup {
             ("Log.enable", json!({})),
             ("DOM.enable", json!({})),
             ("Target.setAutoAttach", json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true})),
-            (
-                "Emulation.setDeviceMetricsOverride",
-                json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}),
-            ),
-            ("Emulation.setTimezoneOverride", json!({"timezoneId": time_zone})),
             ("Emulation.setLocaleOverride", json!({"locale": "en-US"})),
             ("Emulation.setFocusEmulationEnabled", json!({"enabled": true})),
             (
@@ -198,19 +232,31 @@ impl TabSetup {
             ("Input.setInterceptDrags", json!({"enabled": true})),
         ];
         channel.post(&commands).await?;
-        let script = json!({"source": script, "runImmediately": true});
         // A page in a process of its own answers nothing before it runs: so it is let go on in the same breath.
         let run = [("Runtime.runIfWaitingForDebugger", json!({}))];
-        let (added, ran) =
-            tokio::join!(channel.call("Page.addScriptToEvaluateOnNewDocument", script), channel.post(&run));
+        let (tailored, ran) = tokio::join!(self.tailor(shared, &channel, &target), channel.post(&run));
         ran?;
-        let id = added?["identifier"].as_str().unwrap_or_default().to_owned();
-        shared.change(|state| {
-            if let Some(tab) = state.tab(&target) {
-                tab.script = id;
-                tab.is_open = true;
-            }
-        });
+        tailored?;
+        shared.change(|state| state.tab(&target).map(|tab| tab.is_open = true));
+        Ok(())
+    }
+
+    /// Gives a tab the size, the time and the script of its session, where it has one.
+    async fn tailor(&self, shared: &Arc<Shared>, channel: &Channel, target: &str) -> Result<(), BrowserError> {
+        let Some(Tailored { settings, script }) = self.0.lock().clone() else { return Ok(()) };
+        let Settings { width, height, time_zone, .. } = &settings;
+        let commands = [
+            (
+                "Emulation.setDeviceMetricsOverride",
+                json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}),
+            ),
+            ("Emulation.setTimezoneOverride", json!({"timezoneId": time_zone})),
+        ];
+        channel.post(&commands).await?;
+        let script = json!({"source": script, "runImmediately": true});
+        let added = channel.call("Page.addScriptToEvaluateOnNewDocument", script).await?;
+        let id = added["identifier"].as_str().unwrap_or_default().to_owned();
+        shared.change(|state| state.tab(target).map(|tab| tab.script = id));
         Ok(())
     }
 }

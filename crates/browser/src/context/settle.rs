@@ -82,10 +82,6 @@ impl Context {
         tokio::time::timeout_at(deadline, quiet).await.unwrap_or(Ok(Rest::Busy))
     }
 
-    pub(super) fn why_gone(&self) -> String {
-        self.chromium.gone().unwrap_or_else(|| "the last tab of the session was closed".to_owned())
-    }
-
     /// Moves the clocks of all documents of the tab to a time.
     async fn advance_to(&self, now_ms: i64) -> Result<(), BrowserError> {
         let expression = self.clock.lock().advance_to(now_ms);
@@ -132,7 +128,9 @@ impl Context {
     /// Gives documents that begin from now on the present time.
     async fn renew_scripts(&self) -> Result<(), BrowserError> {
         let script = self.clock.lock().script();
-        script.clone_into(&mut self.setup.script.lock());
+        if let Some(tailored) = self.setup.0.lock().as_mut() {
+            script.clone_into(&mut tailored.script);
+        }
         let tabs: Vec<(Channel, String)> = {
             let state = self.shared.state.lock();
             state.tabs.iter().map(|tab| (tab.channel.clone(), tab.script.clone())).collect()

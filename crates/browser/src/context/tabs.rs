@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::Context;
 use super::failure::ActionFailure;
+use super::{Blank, Context};
 use crate::error::BrowserError;
 
 /// Most tabs of one context.
@@ -13,7 +13,11 @@ const TABS_MAX: usize = 20;
 /// Longest real time for a tab to open or close.
 const TAB_MAX: Duration = Duration::from_secs(20);
 
-impl Context {
+impl Blank {
+    pub(super) fn why_gone(&self) -> String {
+        self.chromium.gone().unwrap_or_else(|| "the last tab of the session was closed".to_owned())
+    }
+
     /// Opens a tab, which comes to the front.
     pub(super) async fn open_tab(&self, address: &str) -> Result<(), BrowserError> {
         let target = json!({"url": address, "browserContextId": self.id});
@@ -22,6 +26,34 @@ impl Context {
         self.until(|state| state.tab(&target).is_some_and(|tab| tab.is_open)).await
     }
 
+    /// Waits until the state fits.
+    pub(super) async fn until(&self, fits: impl Fn(&mut super::state::State) -> bool) -> Result<(), BrowserError> {
+        let mut changes = self.shared.changes.subscribe();
+        let waited = async {
+            loop {
+                changes.borrow_and_update();
+                if fits(&mut self.shared.state.lock()) {
+                    return Ok(());
+                }
+                if let Some(gone) = self.chromium.gone() {
+                    return Err(BrowserError::Gone(gone));
+                }
+                if changes.changed().await.is_err() {
+                    return Err(BrowserError::Gone(self.why_gone()));
+                }
+            }
+        };
+        let late = |_| {
+            Err(BrowserError::Gone(format!(
+                "a tab did not open or close within {} s: open a new session",
+                TAB_MAX.as_secs()
+            )))
+        };
+        tokio::time::timeout(TAB_MAX, waited).await.unwrap_or_else(late)
+    }
+}
+
+impl Context {
     /// Closes the tab in front; where it was the last, an empty one is opened.
     pub(super) async fn close_tab(&self) -> Result<(), BrowserError> {
         let Some(target) = self.shared.state.lock().front().map(|tab| tab.target.clone()) else { return Ok(()) };
@@ -61,31 +93,5 @@ impl Context {
             self.until(|state| state.tab(&target).is_none()).await?;
         }
         Ok(())
-    }
-
-    /// Waits until the state fits.
-    async fn until(&self, fits: impl Fn(&mut super::state::State) -> bool) -> Result<(), BrowserError> {
-        let mut changes = self.shared.changes.subscribe();
-        let waited = async {
-            loop {
-                changes.borrow_and_update();
-                if fits(&mut self.shared.state.lock()) {
-                    return Ok(());
-                }
-                if let Some(gone) = self.chromium.gone() {
-                    return Err(BrowserError::Gone(gone));
-                }
-                if changes.changed().await.is_err() {
-                    return Err(BrowserError::Gone(self.why_gone()));
-                }
-            }
-        };
-        let late = |_| {
-            Err(BrowserError::Gone(format!(
-                "a tab did not open or close within {} s: open a new session",
-                TAB_MAX.as_secs()
-            )))
-        };
-        tokio::time::timeout(TAB_MAX, waited).await.unwrap_or_else(late)
     }
 }

@@ -3,4 +3,5 @@
 mod acts;
 mod fixture;
 mod pages;
+mod pool;
 mod walls;
