@@ -78,6 +78,8 @@ pub struct App {
     pub positions: Positions,
     /// The graphical surface.
     pub screens: Screens,
+    /// How its pages look.
+    pub theme: crate::theme::Theme,
     /// Initial databases that were made.
     pub variants: Variants,
     /// Task templates.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, Vector};
 
+use crate::app::screen::Screen;
 use crate::value::Value;
 
 /// A screen on the way.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OpenScreen {
+pub(crate) struct OpenScreen {
     pub(super) screen: usize,
     pub(super) args: Arc<[Value]>,
     /// By input: what it holds, where that is not what it holds at first. Tabs, steps and pages are inputs too.
@@ -17,6 +18,32 @@ pub(super) struct OpenScreen {
     pub(super) dialogs: Vector<Arc<str>>,
     /// Visible part of long texts, from 0.
     pub(super) scroll: usize,
+}
+
+impl OpenScreen {
+    /// Keeps what an input holds. Of what stands in the address, only what is not so anyway is kept.
+    pub(super) fn hold(&mut self, screen: &Screen, key: &Arc<str>, text: Arc<str>) {
+        let known = screen.view_inputs.iter().find(|input| input.key == *key);
+        if known.is_some_and(|input| input.is_default(&text)) {
+            self.inputs.remove(key);
+        } else {
+            self.inputs.insert(Arc::clone(key), text);
+        }
+    }
+
+    /// Looks at what an address says; what it does not say is as at first.
+    pub(super) fn look_at(&mut self, screen: &Screen, view: &OrdMap<Arc<str>, Arc<str>>) {
+        for input in &screen.view_inputs {
+            let (now, then) = (self.inputs.get(&input.key), view.get(&input.key));
+            if now != then {
+                match then {
+                    Some(text) => self.inputs.insert(Arc::clone(&input.key), Arc::clone(text)),
+                    None => self.inputs.remove(&input.key),
+                };
+                self.scroll = 0;
+            }
+        }
+    }
 }
 
 /// Last message.

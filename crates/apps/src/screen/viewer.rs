@@ -52,6 +52,11 @@ pub enum GuiAction {
         /// Direction.
         direction: Direction,
     },
+    /// Goes to an address, as links have them.
+    Open {
+        /// Path and query: `/orders/W123?tab=items`.
+        address: String,
+    },
     /// Goes to the screen before.
     Back,
     /// Goes to the first screen.

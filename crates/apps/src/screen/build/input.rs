@@ -8,7 +8,7 @@ use crate::app::{Bounds, Parameter, Role};
 use crate::kinds::{TableId, Type};
 use crate::run::CallError;
 use crate::screen::command::{Command, InputKind};
-use crate::screen::tree::{AriaRole, Choice, Element};
+use crate::screen::tree::{AriaRole, Choice, Element, Facts};
 use crate::value::RowKey;
 
 /// Rows that one can choose from; of more, one names the id.
@@ -106,6 +106,11 @@ impl Builder<'_> {
         element.required = parameter.required() && kind != InputKind::Toggle;
         element.invalid = self.wrong(form, path);
         element.command = Some(Command::Input { kind, reset: reset.cloned() });
+        let fact = Facts::Input { key: Arc::clone(&parameter.name), kind: parameter.kind.clone() };
+        let mut element = element.about(fact);
+        if element.name.chars().all(|letter| letter.is_ascii_digit()) {
+            element.name = words(&parameter.name);
+        }
         out.push(element);
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::{ActionOutcome, Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, 
 use crate::app::Role;
 use crate::app::errors;
 use crate::run::{CallError, Raised, Reply, World};
+use crate::screen::address;
 use crate::screen::build::Read;
 use crate::screen::command::{Command, InputKind, Submission};
 use crate::screen::open_screen::{ErrorMark, OpenScreen, Toast};
@@ -38,6 +39,7 @@ impl Viewer {
                 Ok(())
             }
             GuiAction::Back => Err(refusal(world, "There is no screen to go back to.")),
+            GuiAction::Open { address } => address::parse(world, address).map(|there| self.open(world, there)),
             GuiAction::Scroll { direction } => {
                 let parts = tree.scroll.map_or(1, |scroll| scroll.parts);
                 self.scroll(world, *direction, parts)
@@ -111,9 +113,11 @@ impl Viewer {
                     if here.inputs.len() >= DRAFTS_MAX && !here.inputs.contains_key(&element.id) {
                         return Err(refusal(world, "There is too much on this screen that has not been sent."));
                     }
-                    here.inputs.insert(Arc::clone(&element.id), text);
+                    let screen = &world.app().screens.screens[here.screen];
+                    here.hold(screen, &element.id, text);
                     if let Some(reset) = reset {
                         here.inputs.remove(reset);
+                        here.scroll = 0;
                     }
                 }
                 Ok(())
@@ -123,7 +127,8 @@ impl Viewer {
                 Err(refusal(world, &text))
             }
             (Command::Set { key, text }, _) => {
-                here.inputs.insert(Arc::clone(key), Arc::clone(text));
+                let screen = &world.app().screens.screens[here.screen];
+                here.hold(screen, key, Arc::clone(text));
                 here.scroll = 0;
                 Ok(())
             }
@@ -132,7 +137,7 @@ impl Viewer {
                 Ok(())
             }
             (Command::Go(place), _) => {
-                self.go(place.clone());
+                self.go(world, place.clone());
                 Ok(())
             }
             (Command::Open { depth }, _) => {
@@ -148,7 +153,7 @@ impl Viewer {
             (Command::Follow { link, locals, form }, _) => {
                 let place = self.build_link(world, link, locals, form);
                 match place {
-                    Ok(place) => self.go(place),
+                    Ok(place) => self.go(world, place),
                     Err(CallError::Raised(raised)) => {
                         self.fail(form, &raised);
                         return Err(raised.into());
@@ -204,7 +209,7 @@ impl Viewer {
                     here.dialogs.truncate(*depth);
                 }
                 if let Some(place) = then {
-                    self.go(place);
+                    self.go(world, place);
                 }
                 shown.calls.push(Called { name: Arc::clone(&action.name), arguments, reply: Ok(reply) });
                 Ok(())
