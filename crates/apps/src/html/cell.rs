@@ -42,7 +42,7 @@ pub(super) struct Cell {
     /// The screen of the row that it names.
     href: Option<String>,
     /// The id of the row that it names.
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// The word of an enum, or `true` and `false`.
     word: Option<String>,
     empty: bool,
@@ -128,7 +128,7 @@ fn of(modeller: &Modeller<'_>, key: Arc<str>, shown: &str, value: &Value, kind: 
         }
         (_, Type::Date | Type::Instant) => {
             cell.text = date(shown);
-            cell.iso = Some(shown.to_owned());
+            cell.iso = Some(shown.replacen(' ', "T", 1));
         }
         (Value::Text(word), Type::Enum(_)) => {
             cell.text = looks.label(word);
@@ -169,7 +169,7 @@ fn money(shown: &str, currency: &str) -> String {
 
 /// `2031-05-05T09:00` as `5 May 2031, 09:00`; what is no date stays as it is.
 pub(super) fn date(shown: &str) -> String {
-    let (day, time) = shown.split_once('T').unwrap_or((shown, ""));
+    let (day, time) = shown.split_once(['T', ' ']).unwrap_or((shown, ""));
     let parts: Vec<&str> = day.split('-').collect();
     let [year, month, day] = parts.as_slice() else { return shown.to_owned() };
     let month = month.parse::<usize>().ok().and_then(|month| MONTHS.get(month.checked_sub(1)?));

@@ -7,6 +7,7 @@ mod model;
 mod month;
 mod page;
 mod request;
+mod trial;
 
 /// A value that templates can take apart.
 fn value<T: serde::Serialize>(value: T) -> minijinja::Value {
@@ -14,5 +15,6 @@ fn value<T: serde::Serialize>(value: T) -> minijinja::Value {
 }
 
 pub use form::{FIELDS_MAX, NotActions, actions, ending};
-pub use page::{CheckLine, Ended, Frame, Score, TaskBar, page};
+pub use page::{CheckLine, Ended, Frame, Score, TaskBar, page, themed_page};
+pub use trial::faulty_pages;
 pub use request::{Method, PageRequest, PageResponse, Plan, fields, plan, respond};

@@ -94,6 +94,8 @@ struct Act {
     name: Arc<str>,
     label: String,
     danger: bool,
+    /// True if it asks for something, so that its dialog opens.
+    asks: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -182,7 +184,7 @@ impl Modeller<'_> {
                 return node;
             }
             Some(Facts::Children { key }) if element.role == AriaRole::List => {
-                node.list = Some(self.children(element, key));
+                node.list = Some(self.children(element, key, None));
                 return node;
             }
             Some(Facts::Row(row)) => {
@@ -255,7 +257,7 @@ impl Modeller<'_> {
             } else if matches!(node.kind, "enum" | "bool") {
                 self.looks.label(&option.name)
             } else {
-                option.name.clone()
+                option.name.strip_suffix(&format!(" ({})", option.value)).unwrap_or(&option.name).to_owned()
             };
             node.options.push(Choice { value: Arc::clone(&option.value), label, selected: *option.value == *value, href });
         }
@@ -284,8 +286,7 @@ impl Modeller<'_> {
             back: self.sheet.address.clone(),
             ..List::default()
         };
-        let act = |name: &Arc<str>| Act { label: self.looks.label(name), danger: is_danger(name), name: Arc::clone(name) };
-        list.acts = list.looks.acts.iter().map(act).collect();
+        list.acts = list.looks.acts.iter().map(|name| self.act_of(name)).collect();
         let mut other = Vec::new();
         for child in &element.children {
             match (child.role, child.facts.as_deref()) {
@@ -313,12 +314,25 @@ impl Modeller<'_> {
         list
     }
 
-    fn children(&self, element: &Element, key: &Arc<str>) -> List {
+    fn act_of(&self, name: &Arc<str>) -> Act {
+        let action = self.world.app().actions.iter().find(|action| action.name == *name);
+        let asks = action.is_some_and(|action| action.parameters.len() > 1);
+        Act { label: self.looks.label(name), danger: is_danger(name), asks, name: Arc::clone(name) }
+    }
+
+    /// Rows that belong to a row. That they do need not be said at each.
+    fn children(&self, element: &Element, key: &Arc<str>, parent: Option<&str>) -> List {
         let rows = element.children.iter().filter_map(|child| match child.facts.as_deref() {
-            Some(Facts::Row(row)) => Some(Arc::new(self.row(child, *row))),
+            Some(Facts::Row(row)) => {
+                let mut row = self.row(child, *row);
+                row.cells.retain(|cell| parent.is_none() || cell.id.as_deref() != parent);
+                Some(Arc::new(row))
+            }
             _ => None,
         });
-        let mut list = List { view: Arc::clone(key), label: self.looks.label(key), rows: rows.collect(), ..List::default() };
+        let looks = self.looks.children.get(key).cloned().unwrap_or_default();
+        let (view, label) = (Arc::clone(key), self.looks.label(key));
+        let mut list = List { view, label, looks, rows: rows.collect(), ..List::default() };
         let more = element.children.iter().find(|child| child.role == AriaRole::Status);
         list.empty = more.and_then(|more| more.value.clone());
         self.finish(&mut list);
@@ -357,7 +371,7 @@ impl Modeller<'_> {
         };
         for child in &element.children {
             match (child.role, child.facts.as_deref()) {
-                (AriaRole::List, Some(Facts::Children { key })) => row.lists.push(self.children(child, key)),
+                (AriaRole::List, Some(Facts::Children { key })) => row.lists.push(self.children(child, key, Some(&row.id.clone()))),
                 (_, Some(Facts::Value { .. } | Facts::Inner { .. } | Facts::Children { .. })) => {
                     for (number, found) in cell(self, child).into_iter().map(Arc::new).enumerate() {
                         // Values of a row that is referred to stand beside the others, and among them only by key.

@@ -14,6 +14,10 @@ use crate::run::{CallError, World};
 use crate::screen::{AriaRole, Element, Sheet, Viewer};
 use crate::theme::{Looks, NavEntry, Panel, Theme};
 
+/// The page of a screen whose page would be longer than any may be.
+const TOO_LONG: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Too long</title></head>\
+                        <body><main><h1>This page is too long</h1><p>Go back, or look at less of it.</p></main></body></html>\n";
+
 /// What stands around a screen.
 #[derive(Debug, Clone, Default)]
 pub struct Frame<'a> {
@@ -80,14 +84,26 @@ struct Toast<'a> {
 /// # Errors
 /// When an expression of the screen is at fault.
 pub fn page(viewer: &Viewer, world: &World, frame: &Frame<'_>) -> Result<String, CallError> {
+    let (context, screen) = context(viewer, world, frame)?;
+    // A template that fails must not keep anybody from the screen.
+    let page = world.app().theme.render(&screen, context.clone()).or_else(|_| Theme::render_default(context));
+    Ok(page.unwrap_or_else(|_| TOO_LONG.to_owned()))
+}
+
+/// The page of the screen where a viewer is, by the templates of its app alone.
+///
+/// # Errors
+/// When a template of the app fails, in words; or an expression of the screen is at fault.
+pub fn themed_page(viewer: &Viewer, world: &World, frame: &Frame<'_>) -> Result<String, String> {
+    let (context, screen) = context(viewer, world, frame).map_err(|error| error.to_string())?;
+    world.app().theme.render(&screen, context).map_err(|error| format!("the page of the screen {screen}: {error:#}"))
+}
+
+fn context(viewer: &Viewer, world: &World, frame: &Frame<'_>) -> Result<(Value, Arc<str>), CallError> {
     let app = Arc::clone(world.app());
     let sheet = viewer.sheet(world)?;
     let author = Author { viewer, world, frame, looks: &app.theme.looks };
-    let context = author.context(&sheet)?;
-    // A template that fails must not keep anybody from the screen.
-    let own = app.theme.render(&sheet.tree.screen, context.clone());
-    let page = own.or_else(|_| Theme::render_default(context));
-    Ok(page.unwrap_or_else(|error| format!("<!doctype html><title>{}</title><p>This page is too long.</p><!-- {:?} -->", app.name, error.kind())))
+    Ok((author.context(&sheet)?, Arc::clone(&sheet.tree.screen)))
 }
 
 /// Writes down what templates see.
@@ -191,6 +207,8 @@ impl Author<'_> {
             ("path", Value::from(self.path_of(entry.screen))),
             ("word", Value::from(&*input.word)),
             ("label", Value::from(self.entry(entry, sheet).label)),
+            ("element", Value::from(&*input.key)),
+            ("here", Value::from(sheet.screen == entry.screen)),
             ("value", Value::from(value.unwrap_or_default())),
         ])
     }
@@ -227,7 +245,9 @@ impl Author<'_> {
             nodes.iter().filter(|node| matches!(node.role(), "button" | "link") && node.key().is_some() || node.role() == "link").collect();
         let detail = nodes.iter().find(|node| node.is_row());
         let name = &sheet.tree.screen;
-        let title = self.looks.labels.get(name).map_or_else(|| sheet.tree.title.clone(), ToString::to_string);
+        let nav = self.looks.nav.iter().find(|entry| entry.screen == sheet.screen && !entry.primary);
+        let called = self.looks.labels.get(name).or_else(|| nav?.label.as_ref());
+        let title = called.map_or_else(|| sheet.tree.title.clone(), ToString::to_string);
         Value::from_pairs([
             ("name", Value::from(&**name)),
             ("title", Value::from(title)),

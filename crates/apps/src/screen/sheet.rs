@@ -73,6 +73,15 @@ impl Viewer {
         Ok(address::show(world, self.standing(world)?))
     }
 
+    /// The address that an element of the screen leads to; none where it leads nowhere, or does something.
+    ///
+    /// # Errors
+    /// When an expression of the screen is at fault.
+    pub fn address_of(&self, world: &World, element: &str) -> Result<Option<String>, CallError> {
+        let sheet = self.sheet(world)?;
+        Ok(sheet.tree.find(element).and_then(|element| sheet.link(world, element)))
+    }
+
     /// True if an address is that of the screen, however it is written.
     pub(crate) fn is_at(&self, world: &World, address: &str) -> Result<bool, CallError> {
         let place = self.standing(world)?;

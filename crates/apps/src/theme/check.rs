@@ -55,7 +55,7 @@ pub(super) fn bounds(files: &BTreeMap<&str, &str>) -> Faults {
 }
 
 /// True if a name stands for a file of a theme.
-pub(super) fn is_file_name(name: &str) -> bool {
+pub fn is_file_name(name: &str) -> bool {
     let plain = |stem: &str| !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     let Some(rest) = name.strip_prefix(FOLDER) else { return false };
     let named = rest.rsplit_once('.').is_some_and(|(stem, ending)| plain(stem) && ["html", "css", "js", "svg"].contains(&ending));

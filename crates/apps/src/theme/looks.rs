@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::names::{self, Names};
 use super::{FOLDER, LOOKS_FILE};
-use crate::app::View;
 use crate::fault::Faults;
 use crate::syntax::node::Key;
 use crate::syntax::read::{At, read};
@@ -47,6 +46,8 @@ pub(crate) struct Looks {
     pub(crate) tones: BTreeMap<Arc<str>, &'static str>,
     /// By view.
     pub(crate) lists: BTreeMap<Arc<str>, ListLooks>,
+    /// By the name under which a view embeds them: rows that belong to a row.
+    pub(crate) children: BTreeMap<Arc<str>, ListLooks>,
 }
 
 /// A link that stands on every page.
@@ -128,7 +129,14 @@ impl Looks {
                     at.fault(unknown("view", &key.text, names.views.iter().map(|view| &*view.name)));
                     return None;
                 };
-                list(at, view, names)
+                list(at, &names.keys(view), names)
+            }),
+            children: map(fields.optional("children"), |key, at| {
+                let keys = names.child_keys(&key.text);
+                if keys.is_none() {
+                    at.fault(format!("no view embeds rows as `{}`", key.text));
+                }
+                list(at, &keys?, names)
             }),
         };
         fields.finish();
@@ -264,10 +272,9 @@ fn map<T>(at: Option<At<'_>>, mut read: impl FnMut(&Key, &At<'_>) -> Option<T>) 
     entries.into_iter().filter_map(|(key, at)| Some((Arc::clone(&key.text), read(key, &at)?))).collect()
 }
 
-fn list(at: &At<'_>, view: &View, names: &Names<'_>) -> Option<ListLooks> {
-    let keys = names.keys(view);
-    let key = |at: At<'_>| key_of(&at, &keys);
-    let some_keys = |at: Option<At<'_>>| at.and_then(|at| at.list(|at| key_of(at, &keys))).unwrap_or_default();
+fn list(at: &At<'_>, keys: &BTreeSet<String>, names: &Names<'_>) -> Option<ListLooks> {
+    let key = |at: At<'_>| key_of(&at, keys);
+    let some_keys = |at: Option<At<'_>>| at.and_then(|at| at.list(|at| key_of(at, keys))).unwrap_or_default();
     let texts = |at: Option<At<'_>>| at.and_then(|at| at.list(At::text)).unwrap_or_default();
     let mut fields = at.fields()?;
     let looks = ListLooks {

@@ -11,6 +11,7 @@ use minijinja::{AutoEscape, Environment, Error, Output, State, UndefinedBehavior
 
 use crate::fault::{Fault, Faults, Position};
 
+pub use check::is_file_name;
 pub(crate) use looks::{ListLooks, Looks, NavEntry, Panel};
 pub(crate) use names::Names;
 
@@ -106,7 +107,7 @@ fn escaped(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result
 
 /// A picture of the set of icons, as markup.
 fn icon(name: &str) -> Value {
-    let path = names::icon(name).unwrap_or_default();
+    let Some(path) = names::icon(name) else { return Value::from("") };
     Value::from_safe_string(format!(
         "<svg class=\"icon\" viewBox=\"0 0 24 24\" aria-hidden=\"true\" focusable=\"false\">{path}</svg>"
     ))

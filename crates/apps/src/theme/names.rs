@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::app::{Action, Embed, Role, Screens, View};
+use crate::app::{Action, Embed, Role, Screens, ShownFields, View};
+use crate::kinds::TableId;
 use crate::schema::Schema;
 
 /// Names of an app.
@@ -31,14 +32,30 @@ impl Names<'_> {
 
     /// Keys of the values that a view shows of a row; of a row that it refers to, with the column before a dot.
     pub(crate) fn keys(&self, view: &View) -> BTreeSet<String> {
+        self.keys_of(view.table, &view.shown)
+    }
+
+    /// Keys of the values of rows that some view embeds under a name; none where no view does.
+    pub(crate) fn child_keys(&self, name: &str) -> Option<BTreeSet<String>> {
+        let embeds = self.views.iter().flat_map(|view| &view.shown.embed).filter(|(known, _)| **known == *name);
+        let keys = embeds.filter_map(|(_, embed)| match embed {
+            Embed::Children { table, shown, .. } => Some(self.keys_of(*table, shown)),
+            Embed::Referred { .. } => None,
+        });
+        keys.reduce(|mut all, keys| {
+            all.extend(keys);
+            all
+        })
+    }
+
+    fn keys_of(&self, of: TableId, shown: &ShownFields) -> BTreeSet<String> {
         let describe = |table, column| self.schema.table(table).describe(column);
-        let mut keys: BTreeSet<String> =
-            view.shown.columns.iter().map(|column| describe(view.table, *column).name.to_string()).collect();
-        keys.extend(view.shown.derive.iter().map(|(name, _)| name.to_string()));
-        for (name, embed) in &view.shown.embed {
+        let mut keys: BTreeSet<String> = shown.columns.iter().map(|column| describe(of, *column).name.to_string()).collect();
+        keys.extend(shown.derive.iter().map(|(name, _)| name.to_string()));
+        for (name, embed) in &shown.embed {
             match embed {
                 Embed::Referred { column, shown } => {
-                    let kind = &describe(view.table, *column).kind;
+                    let kind = &describe(of, *column).kind;
                     if let crate::kinds::Type::Row(table) = kind.present() {
                         keys.extend(shown.iter().map(|column| format!("{name}.{}", describe(*table, *column).name)));
                     }
@@ -107,5 +124,13 @@ pub(crate) const ICONS: &[(&str, &str)] = &[
     ("shield", r#"<path d="m12 3 8 3c0 8-3 12-8 15-5-3-8-7-8-15z"/>"#),
     ("back", r#"<path d="M20 12H5l6-6M5 12l6 6"/>"#),
     ("more", r#"<path d="M5 12h.01M12 12h.01M19 12h.01"/>"#),
+    ("lamp", r#"<path d="M8 4h8l4 9H4zM12 13v6M8 20h8"/>"#),
+    ("chair", r#"<path d="M7 4v9M17 4v9M6 13h12v3H6zM8 16v5M16 16v5M7 7h10"/>"#),
+    ("kettle", r#"<path d="M7 9h9l2 11H5zM16 11l4-3M9 9V6h5v3"/>"#),
+    ("jacket", r#"<path d="m8 4 4 3 4-3 4 4-2 4v9H6v-9L4 8zM12 7v14"/>"#),
+    ("backpack", r#"<path d="M6 21V11a6 6 0 0 1 12 0v10zM9 5V3h6v2M8 14h8v5H8z"/>"#),
+    ("keyboard", r#"<path d="M3 7h18v10H3zM7 11h.01M11 11h.01M15 11h.01M8 14h8"/>"#),
+    ("blanket", r#"<path d="M5 4h14v16H5zM5 9h14M5 14h14M9 4v16"/>"#),
+    ("headphones", r#"<path d="M4 14v-2a8 8 0 0 1 16 0v2M4 14h3v6H5a1 1 0 0 1-1-1zM20 14h-3v6h2a1 1 0 0 0 1-1z"/>"#),
     ("truck", r#"<path d="M3 6h11v10H3zM14 10h4l3 3v3h-7"/><circle cx="7" cy="18" r="1.500"/><circle cx="17" cy="18" r="1.500"/>"#),
 ];
