@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use palestra_apps::app::App;
 use palestra_apps::draw::draw;
-use palestra_apps::html::{Frame, Method, PageRequest, PageResponse, TaskBar, respond};
+use palestra_apps::html::{Frame, Method, PageRequest, PageResponse, TaskBar, respond, themed_page};
 use palestra_apps::run::World;
 use palestra_apps::screen::Viewer;
 
@@ -66,6 +66,9 @@ fn write(app: &Arc<App>, out: &Path) {
         let mut viewer = Viewer::new();
         let request = PageRequest { method: Method::Get, path, query, form: &[] };
         let (_, answer) = respond(&mut viewer, &mut world, &request, &frame).expect("no fault of the definition");
+        if let Err(wrong) = themed_page(&viewer, &world, &frame) {
+            eprintln!("{address}: {wrong}");
+        }
         let PageResponse::Html(page) = answer else { panic!("{address}: {answer:?}") };
         for (number, part) in page.split("href=\"/").skip(1).enumerate() {
             let link = part.split('"').next().unwrap_or_default();

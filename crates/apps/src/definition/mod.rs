@@ -25,7 +25,6 @@ use crate::syntax::MAX_FAULTS;
 use crate::syntax::files::join;
 use crate::syntax::read::{At, read};
 use crate::syntax::source::Source;
-use crate::theme::FOLDER;
 
 /// A name where it is given or used.
 #[derive(Debug, Clone)]
@@ -97,6 +96,9 @@ pub struct Definition {
 
 /// The file of rows that are given.
 pub const DATA_FILE: &str = "data.json";
+
+/// Names of the files of a theme begin so.
+pub const THEME_FOLDER: &str = "theme/";
 
 /// A typed error.
 #[derive(Debug, Clone)]
@@ -229,7 +231,7 @@ impl Definition {
     /// Every fault of form: unknown and missing fields, values of the wrong sort.
     pub fn read(files: &BTreeMap<String, String>) -> Result<Self, Faults> {
         let is_data = |name: &str| name == DATA_FILE || name == fixed::TASKS_FILE;
-        let is_theme = |name: &str| name.starts_with(FOLDER);
+        let is_theme = |name: &str| name.starts_with(THEME_FOLDER);
         let sections = files.iter().filter(|(name, _)| !is_data(name) && !is_theme(name));
         let sections = sections.map(|(name, text)| (name.clone(), text.clone())).collect();
         let mut faults = Faults::new();

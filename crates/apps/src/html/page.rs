@@ -12,7 +12,7 @@ use super::value;
 use crate::app::screen::ViewInputKind;
 use crate::run::{CallError, World};
 use crate::screen::{AriaRole, Element, Sheet, Viewer};
-use crate::theme::{Looks, NavEntry, Panel, Theme};
+use crate::theme::{Looks, NavEntry, Panel, ROW, Theme};
 
 /// The page of a screen whose page would be longer than any may be.
 const TOO_LONG: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Too long</title></head>\
@@ -96,7 +96,7 @@ pub fn page(viewer: &Viewer, world: &World, frame: &Frame<'_>) -> Result<String,
 /// When a template of the app fails, in words; or an expression of the screen is at fault.
 pub fn themed_page(viewer: &Viewer, world: &World, frame: &Frame<'_>) -> Result<String, String> {
     let (context, screen) = context(viewer, world, frame).map_err(|error| error.to_string())?;
-    world.app().theme.render(&screen, context).map_err(|error| format!("the page of the screen {screen}: {error:#}"))
+    world.app().theme.render(&screen, context).map_err(|error| format!("the page of the screen {screen}: {error}"))
 }
 
 fn context(viewer: &Viewer, world: &World, frame: &Frame<'_>) -> Result<(Value, Arc<str>), CallError> {
@@ -120,13 +120,21 @@ impl Author<'_> {
         let title = self.looks.title.as_deref().map_or_else(|| crate::app::screen::words(&app.name), str::to_owned);
         let icon = self.looks.icon.as_deref().unwrap_or("apps");
         let about = [("name", &*app.name), ("title", &*title), ("icon", icon), ("about", &*app.about)];
-        let home = if sheet.screen == 0 { self.panels(&self.looks.home)? } else { Vec::new() };
-        let beside = self.looks.beside.get(&sheet.screen).map(|panels| self.panels(panels)).transpose()?;
+        let home = if sheet.screen == 0 { self.panels(&self.looks.home, sheet)? } else { Vec::new() };
+        let at = |panels: &BTreeMap<usize, Vec<Panel>>| panels.get(&sheet.screen).map(|panels| self.panels(panels, sheet)).transpose();
+        let (beside, under) = (at(&self.looks.beside)?, at(&self.looks.under)?);
         Ok(Value::from_pairs([
             ("app", value(BTreeMap::from(about))),
             ("page", self.page(sheet, &title)),
             ("screen", self.screen(sheet, usize::MAX)),
-            ("panels", Value::from_pairs([("home", Value::from(home)), ("beside", Value::from(beside.unwrap_or_default()))])),
+            (
+                "panels",
+                Value::from_pairs([
+                    ("home", Value::from(home)),
+                    ("beside", Value::from(beside.unwrap_or_default())),
+                    ("under", Value::from(under.unwrap_or_default())),
+                ]),
+            ),
         ]))
     }
 
@@ -213,15 +221,15 @@ impl Author<'_> {
         ])
     }
 
-    fn panels(&self, panels: &[Panel]) -> Result<Vec<Value>, CallError> {
-        panels.iter().map(|panel| self.panel(panel)).collect()
+    fn panels(&self, panels: &[Panel], here: &Sheet) -> Result<Vec<Value>, CallError> {
+        panels.iter().map(|panel| self.panel(panel, here)).collect()
     }
 
-    fn panel(&self, panel: &Panel) -> Result<Value, CallError> {
+    fn panel(&self, panel: &Panel, here: &Sheet) -> Result<Value, CallError> {
         let screen = &self.world.app().screens.screens[panel.screen];
         let key = |word: &Arc<str>| screen.view_inputs.iter().find(|input| input.word == *word).map(|input| &input.key);
         let view: OrdMap<Arc<str>, Arc<str>> =
-            panel.view.iter().filter_map(|(word, value)| Some((Arc::clone(key(word)?), Arc::clone(value)))).collect();
+            panel.view.iter().filter_map(|(word, value)| Some((Arc::clone(key(word)?), self.meant(value, here)?))).collect();
         let sheet = self.viewer.sheet_beside(self.world, panel.screen, &view)?;
         let title = panel.title.as_deref().map_or_else(|| self.screen_label(&screen.name, &screen.label), str::to_owned);
         let screen = self.screen(&sheet, panel.take);
@@ -230,6 +238,11 @@ impl Author<'_> {
             ("href", Value::from(self.address(&sheet.address))),
             ("screen", screen),
         ]))
+    }
+
+    /// The value of a word of a panel's address.
+    fn meant(&self, value: &Arc<str>, here: &Sheet) -> Option<Arc<str>> {
+        if **value == *ROW { here.row_id(self.world) } else { Some(Arc::clone(value)) }
     }
 
     /// A screen as templates see it.

@@ -55,6 +55,12 @@ impl Sheet {
         inputs.iter().find(|input| *input.key == *key).map(|input| &input.word)
     }
 
+    /// The id of the row that the screen is about.
+    pub(crate) fn row_id(&self, world: &World) -> Option<Arc<str>> {
+        let Some(Value::Row(row)) = self.place.args.first() else { return None };
+        world.data().id(*row).map(|id| id.as_ref().into())
+    }
+
     /// What the address says beside pages: words of the query and their values.
     pub(crate) fn view(&self, world: &World) -> Vec<(Arc<str>, Arc<str>)> {
         let screen = &world.app().screens.screens[self.place.screen];

@@ -27,7 +27,7 @@ const KNOWN: [(&str, &[&str]); 5] = [
             "banners", "dialog",
         ],
     ),
-    ("panels", &["home", "beside"]),
+    ("panels", &["home", "beside", "under"]),
     ("icon", &[]),
 ];
 /// What every template language knows.

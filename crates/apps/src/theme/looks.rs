@@ -12,6 +12,8 @@ use crate::syntax::node::Key;
 use crate::syntax::read::{At, read};
 use crate::syntax::{nearest, yaml};
 
+/// Stands for the id of the row that a page is about.
+pub(crate) const ROW: &str = "$id";
 /// Frames around the screens of an app.
 const SHELLS: [&str; 3] = ["sidebar", "topbar", "phone"];
 /// Looks of a list.
@@ -40,6 +42,8 @@ pub(crate) struct Looks {
     pub(crate) home: Vec<Panel>,
     /// By screen: what stands beside it.
     pub(crate) beside: BTreeMap<usize, Vec<Panel>>,
+    /// By screen: what stands below it.
+    pub(crate) under: BTreeMap<usize, Vec<Panel>>,
     /// What columns, parameters, actions, screens and words are called.
     pub(crate) labels: BTreeMap<Arc<str>, Arc<str>>,
     /// By word: how its badge looks.
@@ -66,7 +70,7 @@ pub(crate) struct Panel {
     pub(crate) title: Option<Arc<str>>,
     /// Rows that are seen of its list.
     pub(crate) take: usize,
-    /// Words of its address and their values.
+    /// Words of its address and their values; [`ROW`] stands for the id of the row that the page is about.
     pub(crate) view: Vec<(Arc<str>, Arc<str>)>,
 }
 
@@ -121,7 +125,8 @@ impl Looks {
             search: fields.optional("search").and_then(|at| entry(&at, names)),
             nav: fields.optional("nav").and_then(|at| at.list(|at| entry(at, names))).unwrap_or_default(),
             home: panels(fields.optional("home"), names),
-            beside: fields.optional("beside").map(|at| beside(&at, names)).unwrap_or_default(),
+            beside: fields.optional("beside").map(|at| by_screen(&at, names)).unwrap_or_default(),
+            under: fields.optional("under").map(|at| by_screen(&at, names)).unwrap_or_default(),
             labels: map(fields.optional("labels"), |_, at| label(at)),
             tones: map(fields.optional("tones"), |_, at| word(at, &TONES)),
             lists: map(fields.optional("lists"), |key, at| {
@@ -254,7 +259,7 @@ fn panel(at: &At<'_>, names: &Names<'_>) -> Option<Panel> {
     Some(Panel { screen: screen?, title, take: usize::try_from(take).unwrap_or(1), view: view.unwrap_or_default() })
 }
 
-fn beside(at: &At<'_>, names: &Names<'_>) -> BTreeMap<usize, Vec<Panel>> {
+fn by_screen(at: &At<'_>, names: &Names<'_>) -> BTreeMap<usize, Vec<Panel>> {
     let mut found = BTreeMap::new();
     for (key, at) in at.entries().unwrap_or_default() {
         match names.screen(&key.text) {
@@ -300,7 +305,7 @@ fn list(at: &At<'_>, keys: &BTreeSet<String>, names: &Names<'_>) -> Option<ListL
 
 fn key_of(at: &At<'_>, keys: &BTreeSet<String>) -> Option<Arc<str>> {
     let key = at.text()?;
-    if !keys.contains(&*key) {
+    if !keys.contains(&*key) && *key != *"id" {
         at.fault(unknown("value of this view", &key, keys.iter().map(String::as_str)));
     }
     Some(key)

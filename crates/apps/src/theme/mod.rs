@@ -11,12 +11,11 @@ use minijinja::{AutoEscape, Environment, Error, Output, State, UndefinedBehavior
 
 use crate::fault::{Fault, Faults, Position};
 
+pub use crate::definition::THEME_FOLDER as FOLDER;
 pub use check::is_file_name;
-pub(crate) use looks::{ListLooks, Looks, NavEntry, Panel};
+pub(crate) use looks::{ListLooks, Looks, NavEntry, Panel, ROW};
 pub(crate) use names::Names;
 
-/// Names of the files of a theme begin so.
-pub const FOLDER: &str = "theme/";
 /// The file of a theme that says what stands where.
 pub const LOOKS_FILE: &str = "theme/theme.yaml";
 /// Files of a theme.
@@ -28,7 +27,7 @@ pub(crate) const PAGE_BYTES_MAX: usize = 4 << 20;
 /// Steps that the rendering of a page may take.
 const FUEL: u64 = 20_000_000;
 /// Templates within templates.
-const RECURSION_MAX: usize = 60;
+const RECURSION_MAX: usize = 400;
 /// The style sheet of an app, behind that of all apps.
 const STYLE: &str = "app.css";
 
@@ -73,6 +72,7 @@ static DEFAULTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.remove_filter("safe");
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     environment.set_fuel(Some(FUEL));
+    environment.set_debug(false);
     environment.set_recursion_limit(RECURSION_MAX);
     environment.add_function("icon", icon);
     for (name, text) in TEMPLATES {

@@ -54,8 +54,8 @@ pub(crate) fn well_formed(page: &Html, place: &str) {
     for form in page.select(&selector("form")) {
         assert!(form.attr("action").is_some_and(|action| action.starts_with(&format!("{BASE}/"))), "{place}");
     }
-    let levels = page.select(&selector("main h1, main h2, main h3, main h4, main h5")).map(|heading| heading.value().name().as_bytes()[1]);
-    let levels: Vec<u8> = levels.collect();
+    let headings = selector("main h1, main h2, main h3, main h4, main h5");
+    let levels: Vec<u8> = page.select(&headings).map(|heading| heading.value().name().as_bytes()[1]).collect();
     assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{place}: {levels:?}");
     for control in page.select(&selector("button, a")) {
         let text: String = control.text().collect();
