@@ -399,10 +399,6 @@ impl Node {
         self.role
     }
 
-    pub(super) fn key(&self) -> Option<&Arc<str>> {
-        self.key.as_ref()
-    }
-
     pub(super) fn view(&self) -> Option<Arc<str>> {
         self.list.as_ref().map(|list| Arc::clone(&list.view))
     }

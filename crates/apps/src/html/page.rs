@@ -255,7 +255,7 @@ impl Author<'_> {
         let of_role = |role: &str| nodes.iter().filter(|node| node.role() == role).collect::<Vec<_>>();
         let lists: BTreeMap<Arc<str>, &Node> = nodes.iter().filter_map(|node| Some((node.view()?, node))).collect();
         let acts: Vec<&Node> =
-            nodes.iter().filter(|node| matches!(node.role(), "button" | "link") && node.key().is_some() || node.role() == "link").collect();
+            nodes.iter().filter(|node| matches!(node.role(), "button" | "link")).collect();
         let detail = nodes.iter().find(|node| node.is_row());
         let name = &sheet.tree.screen;
         let nav = self.looks.nav.iter().find(|entry| entry.screen == sheet.screen && !entry.primary);
