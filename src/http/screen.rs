@@ -92,7 +92,7 @@ pub(super) async fn act_on_page(
     answer(&app, &principal, session, &uri, Some(&fields)).await
 }
 
-/// What stands before the addresses of screens, and the address.
+/// The base of the addresses of screens, and the address.
 fn split(path: &str) -> Option<(&str, &str)> {
     let (before, behind) = path.split_once("/page/")?;
     let token = behind.split('/').next().unwrap_or_default().len();
@@ -177,8 +177,10 @@ fn is_over(failure: &Failure) -> bool {
 }
 
 fn asset(media: &'static str, text: String) -> Response {
-    let headers: [(HeaderName, HeaderValue); 2] =
-        [(CONTENT_TYPE, HeaderValue::from_static(media)), (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))];
+    let headers: [(HeaderName, HeaderValue); 2] = [
+        (CONTENT_TYPE, HeaderValue::from_static(media)),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
     let mut response = (StatusCode::OK, headers, text).into_response();
     response.extensions_mut().insert(Written);
     response

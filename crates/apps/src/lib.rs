@@ -27,7 +27,6 @@ pub mod schema;
 pub mod screen;
 pub mod syntax;
 pub mod task;
-pub mod theme;
 pub mod tool;
 pub mod value;
 pub mod words;

@@ -250,7 +250,7 @@ pub trait Environment: Send + Sync {
     /// An independent copy of this place.
     fn fork(&self) -> Box<dyn Environment>;
 
-    /// What a browser gets that looks at an address of the screen, or sends a form there. Nothing is done yet.
+    /// Answers a browser that looks at an address of the screen, or sends a form there. Nothing is done yet.
     ///
     /// # Errors
     /// In words, when the page has no such form.
@@ -267,7 +267,7 @@ pub trait Environment: Send + Sync {
 /// A request of a browser.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRequest<'a> {
-    /// What stands before every address of the pages.
+    /// Beginning of every address of the pages.
     pub base: &'a str,
     /// True if a form is sent; false if an address is looked at.
     pub post: bool,
@@ -279,7 +279,7 @@ pub struct PageRequest<'a> {
     pub form: &'a [(String, String)],
 }
 
-/// What a browser gets.
+/// Answer to a browser.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PageAnswer {
     /// The page of the present screen.

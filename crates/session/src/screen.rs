@@ -21,7 +21,7 @@ pub enum Screen {
 }
 
 impl Sessions {
-    /// What a browser gets that looks at an address of a session's screen, or sends a form there.
+    /// Answers a browser that looks at an address of a session's screen, or sends a form there.
     ///
     /// # Errors
     /// When there is no such session, form or file, or it has no screen.

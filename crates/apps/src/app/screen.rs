@@ -46,11 +46,11 @@ pub(crate) struct ViewInput {
     pub(crate) word: Arc<str>,
     /// Its key among the inputs of the screen.
     pub(crate) key: Arc<str>,
-    /// What it holds.
+    /// Kind of value that it holds.
     pub(crate) kind: ViewInputKind,
 }
 
-/// What an input that stands in the address holds.
+/// Kind of value of an input that stands in the address.
 #[derive(Debug)]
 pub(crate) enum ViewInputKind {
     /// The name of a body; the first where left out.
@@ -71,7 +71,9 @@ impl ViewInput {
     /// True if a text is what the input holds when nobody said anything.
     pub(crate) fn is_default(&self, text: &str) -> bool {
         match &self.kind {
-            ViewInputKind::Tab(words) | ViewInputKind::Sort(words) => words.first().is_some_and(|first| **first == *text),
+            ViewInputKind::Tab(words) | ViewInputKind::Sort(words) => {
+                words.first().is_some_and(|first| **first == *text)
+            }
             ViewInputKind::Page => text == "1",
             ViewInputKind::Search | ViewInputKind::Filter(..) => text.is_empty(),
             ViewInputKind::Asked(_) => false,

@@ -135,9 +135,9 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
     drop(compiler);
     let schema = tables::with_defaults(shared.schema, &defaults, start?);
     let screens = screens?;
-    let theme = crate::theme::Theme::load(
+    let theme = crate::app::theme::Theme::load(
         &definition.theme,
-        &crate::theme::Names { schema: &schema, screens: &screens, views: &views, actions: &actions },
+        &crate::app::theme::Names { schema: &schema, screens: &screens, views: &views, actions: &actions },
     );
     let theme = theme.map_err(|found| faults.extend(found)).ok()?;
     Some(App {

@@ -4,28 +4,87 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::model::Modeller;
+use crate::app::theme::Looks;
 use crate::kinds::Type;
-use crate::screen::{Element, Facts};
-use crate::theme::Looks;
-use crate::value::Value;
+use crate::run::World;
+use crate::screen::{Element, Facts, of_row};
+use crate::value::{RowKey, Value};
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 /// Words of states that went well, went wrong, or wait for something.
 const GOOD: [&str; 20] = [
-    "active", "open", "delivered", "paid", "approved", "yes", "booked", "solved", "published", "accepted", "refunded", "allow",
-    "connected", "shipped", "received", "ok", "scheduled", "in", "incoming", "completed",
+    "active",
+    "open",
+    "delivered",
+    "paid",
+    "approved",
+    "yes",
+    "booked",
+    "solved",
+    "published",
+    "accepted",
+    "refunded",
+    "allow",
+    "connected",
+    "shipped",
+    "received",
+    "ok",
+    "scheduled",
+    "in",
+    "incoming",
+    "completed",
 ];
 const BAD: [&str; 16] = [
-    "cancelled", "failed", "refused", "blocked", "overdue", "rejected", "urgent", "expired", "no", "deny", "missed", "recalled",
-    "lost", "closed", "late", "gone",
+    "cancelled",
+    "failed",
+    "refused",
+    "blocked",
+    "overdue",
+    "rejected",
+    "urgent",
+    "expired",
+    "no",
+    "deny",
+    "missed",
+    "recalled",
+    "lost",
+    "closed",
+    "late",
+    "gone",
 ];
 const WAITING: [&str; 14] = [
-    "pending", "waiting", "placed", "submitted", "draft", "frozen", "high", "delayed", "requested", "packed", "new", "ask",
-    "away", "processed",
+    "pending",
+    "waiting",
+    "placed",
+    "submitted",
+    "draft",
+    "frozen",
+    "high",
+    "delayed",
+    "requested",
+    "packed",
+    "new",
+    "ask",
+    "away",
+    "processed",
 ];
 /// Texts that are longer take a block of their own.
 const SHORT_CHARACTERS: usize = 90;
+
+/// Reads values of a world for pages of an app.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) world: &'a World,
+    pub(super) looks: &'a Looks,
+    /// Beginning of every address.
+    pub(super) base: &'a str,
+}
+
+impl Reader<'_> {
+    fn link_to(&self, row: RowKey) -> Option<String> {
+        of_row(self.world, row).map(|address| format!("{}{address}", self.base))
+    }
+}
 
 /// A value with its label.
 #[derive(Debug, Serialize)]
@@ -69,15 +128,15 @@ pub(super) fn word(kind: &Type) -> &'static str {
 }
 
 /// The values of an element: its own, or those of a row that it refers to.
-pub(super) fn cell(modeller: &Modeller<'_>, element: &Element) -> Vec<Cell> {
+pub(super) fn cell(reader: &Reader<'_>, element: &Element) -> Vec<Cell> {
     let shown = element.value.clone().unwrap_or_default();
     match element.facts.as_deref() {
-        Some(Facts::Value { key, value, kind }) => vec![of(modeller, Arc::clone(key), &shown, value, kind)],
+        Some(Facts::Value { key, value, kind }) => vec![of(reader, Arc::clone(key), &shown, value, kind)],
         Some(Facts::Inner { key, cells }) => {
             let inner = cells.iter().filter_map(|inner| match inner.facts.as_deref() {
                 Some(Facts::Value { key: below, value, kind }) => {
                     let key: Arc<str> = format!("{key}.{below}").into();
-                    Some(of(modeller, key, inner.value.as_deref().unwrap_or_default(), value, kind))
+                    Some(of(reader, key, inner.value.as_deref().unwrap_or_default(), value, kind))
                 }
                 _ => None,
             });
@@ -85,7 +144,7 @@ pub(super) fn cell(modeller: &Modeller<'_>, element: &Element) -> Vec<Cell> {
         }
         _ => {
             let key: Arc<str> = element.name.to_lowercase().replace(' ', "_").into();
-            vec![plain(modeller.looks.label(&key), key, shown)]
+            vec![plain(reader.looks.label(&key), key, shown)]
         }
     }
 }
@@ -107,8 +166,8 @@ fn plain(label: String, key: Arc<str>, text: String) -> Cell {
     }
 }
 
-fn of(modeller: &Modeller<'_>, key: Arc<str>, shown: &str, value: &Value, kind: &Type) -> Cell {
-    let looks = modeller.looks;
+fn of(reader: &Reader<'_>, key: Arc<str>, shown: &str, value: &Value, kind: &Type) -> Cell {
+    let looks = reader.looks;
     let label = looks.label(key.rsplit('.').next().unwrap_or(&key));
     let mut cell = plain(label, key, shown.to_owned());
     cell.kind = word(kind);
@@ -136,9 +195,9 @@ fn of(modeller: &Modeller<'_>, key: Arc<str>, shown: &str, value: &Value, kind: 
             cell.tone = Some(looks.tones.get(word).copied().unwrap_or_else(|| tone(word)));
         }
         (Value::Row(row), _) => {
-            let id = modeller.world.data().id(*row).map(ToString::to_string).unwrap_or_default();
+            let id = reader.world.data().id(*row).map(ToString::to_string).unwrap_or_default();
             cell.text = shown.strip_suffix(&format!(" ({id})")).unwrap_or(shown).to_owned();
-            cell.href = modeller.link_to(*row);
+            cell.href = reader.link_to(*row);
             cell.id = Some(id);
         }
         _ => {}

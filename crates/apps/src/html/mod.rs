@@ -16,5 +16,5 @@ fn value<T: serde::Serialize>(value: T) -> minijinja::Value {
 
 pub use form::{FIELDS_MAX, NotActions, actions, ending};
 pub use page::{CheckLine, Ended, Frame, Score, TaskBar, page, themed_page};
-pub use trial::faulty_pages;
 pub use request::{Method, PageRequest, PageResponse, Plan, fields, plan, respond};
+pub use trial::faulty_pages;

@@ -1,4 +1,4 @@
-//! What templates see of a screen: its elements with their labels, addresses and kinds of values, and nothing else.
+//! Screens as templates see them: its elements with their labels, addresses and kinds of values, and nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,19 +6,34 @@ use std::sync::Arc;
 use minijinja::Value;
 use serde::Serialize;
 
-use super::cell::{Cell, cell};
+use super::cell::{Cell, Reader, cell};
 use super::form::{OPTION, TEXT};
 use super::month::{Week, weeks};
 use super::value;
+use crate::app::theme::{ListLooks, Looks};
 use crate::run::World;
 use crate::screen::{AriaRole, Element, Facts, Sheet, of_row, screen_of};
-use crate::theme::{ListLooks, Looks};
 use crate::value::RowKey;
 
 /// First words of the names of actions that take something away.
 const DANGERS: [&str; 17] = [
-    "delete", "remove", "cancel", "purge", "trash", "discard", "end", "drop", "block", "close", "leave", "archive", "revoke",
-    "unshare", "withdraw", "uninstall", "forget",
+    "delete",
+    "remove",
+    "cancel",
+    "purge",
+    "trash",
+    "discard",
+    "end",
+    "drop",
+    "block",
+    "close",
+    "leave",
+    "archive",
+    "revoke",
+    "unshare",
+    "withdraw",
+    "uninstall",
+    "forget",
 ];
 
 /// Something on a screen.
@@ -76,11 +91,11 @@ pub(super) struct List {
     looks: ListLooks,
     rows: Vec<Arc<Row>>,
     groups: Vec<Group>,
-    weeks: Vec<Week>,
+    weeks: Vec<Week<Row>>,
     columns: Vec<Column>,
     controls: Vec<Node>,
     pages: Option<Pages>,
-    /// What is said where there is no row.
+    /// Text where there is no row.
     empty: Option<String>,
     /// The address of its screen, without the base.
     back: String,
@@ -194,7 +209,7 @@ impl Modeller<'_> {
                 return node;
             }
             Some(Facts::Value { .. } | Facts::Inner { .. } | Facts::Children { .. }) => {
-                node.cell = cell(self, element).into_iter().next();
+                node.cell = cell(&self.reader(), element).into_iter().next();
             }
             Some(Facts::Pages { page, pages, total }) => {
                 node.pages = Some(Pages { page: *page, pages: *pages, total: *total, ..Pages::default() });
@@ -246,7 +261,8 @@ impl Modeller<'_> {
         let value = element.value.as_deref().unwrap_or_default();
         for option in &element.options {
             let href = word.map(|word| {
-                let mut pairs: Vec<_> = self.sheet.view(self.world).into_iter().filter(|(known, _)| known != word).collect();
+                let mut pairs: Vec<_> =
+                    self.sheet.view(self.world).into_iter().filter(|(known, _)| known != word).collect();
                 if !option.value.is_empty() {
                     pairs.push((Arc::clone(word), Arc::clone(&option.value)));
                 }
@@ -259,7 +275,12 @@ impl Modeller<'_> {
             } else {
                 option.name.strip_suffix(&format!(" ({})", option.value)).unwrap_or(&option.name).to_owned()
             };
-            node.options.push(Choice { value: Arc::clone(&option.value), label, selected: *option.value == *value, href });
+            node.options.push(Choice {
+                value: Arc::clone(&option.value),
+                label,
+                selected: *option.value == *value,
+                href,
+            });
         }
     }
 
@@ -343,13 +364,15 @@ impl Modeller<'_> {
     fn finish(&self, list: &mut List) {
         if let Some(first) = list.rows.first() {
             let plain = first.cells.iter();
-            let columns = plain.map(|cell| Column { key: Arc::clone(&cell.key), label: cell.label.clone(), kind: cell.kind });
+            let columns =
+                plain.map(|cell| Column { key: Arc::clone(&cell.key), label: cell.label.clone(), kind: cell.kind });
             list.columns = columns.collect();
         }
         if list.looks.look == Some("month")
             && let Some(at) = &list.looks.at
         {
-            list.weeks = weeks(self.world, &list.rows, at);
+            let day = |row: &Row| row.cell.get(at)?.iso.as_deref()?.get(..10).map(str::to_owned);
+            list.weeks = weeks(self.world, &list.rows, &day);
         }
     }
 
@@ -366,14 +389,17 @@ impl Modeller<'_> {
             id,
             element: Arc::clone(&element.id),
             href: href.map(|href| self.address(&href)),
-            screen: screen_of(self.world, key.table).map(|place| Arc::clone(&self.world.app().screens.screens[place].name)),
+            screen: screen_of(self.world, key.table)
+                .map(|place| Arc::clone(&self.world.app().screens.screens[place].name)),
             ..Row::default()
         };
         for child in &element.children {
             match (child.role, child.facts.as_deref()) {
-                (AriaRole::List, Some(Facts::Children { key })) => row.lists.push(self.children(child, key, Some(&row.id.clone()))),
+                (AriaRole::List, Some(Facts::Children { key })) => {
+                    row.lists.push(self.children(child, key, Some(&row.id.clone())))
+                }
                 (_, Some(Facts::Value { .. } | Facts::Inner { .. } | Facts::Children { .. })) => {
-                    for (number, found) in cell(self, child).into_iter().map(Arc::new).enumerate() {
+                    for (number, found) in cell(&self.reader(), child).into_iter().map(Arc::new).enumerate() {
                         // Values of a row that is referred to stand beside the others, and among them only by key.
                         if number == 0 && !found.key.contains('.') {
                             row.cells.push(Arc::clone(&found));
@@ -389,8 +415,8 @@ impl Modeller<'_> {
         row
     }
 
-    pub(super) fn link_to(&self, row: RowKey) -> Option<String> {
-        of_row(self.world, row).map(|address| self.address(&address))
+    const fn reader(&self) -> Reader<'_> {
+        Reader { world: self.world, looks: self.looks, base: self.base }
     }
 }
 

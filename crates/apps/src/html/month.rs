@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::cell::date;
-use super::model::Row;
 use crate::calendar::show_date;
 use crate::run::World;
 
@@ -14,25 +13,25 @@ const WEEKS: i64 = 5;
 
 /// Seven days.
 #[derive(Debug, Serialize)]
-pub(super) struct Week {
-    days: Vec<Day>,
+pub(super) struct Week<R> {
+    days: Vec<Day<R>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Day {
+struct Day<R> {
     iso: String,
     label: String,
     number: String,
     today: bool,
-    rows: Vec<Arc<Row>>,
+    rows: Vec<Arc<R>>,
 }
 
-/// Weeks from that of the first row, or from this one where there is no row. `at` is the key of the time.
-pub(super) fn weeks(world: &World, rows: &[Arc<Row>], at: &str) -> Vec<Week> {
+/// Weeks from that of the first row, or from this one where there is no row. `day_of` is the day of a row.
+pub(super) fn weeks<R>(world: &World, rows: &[Arc<R>], day_of: &dyn Fn(&R) -> Option<String>) -> Vec<Week<R>> {
     let app = world.app();
     let today = app.calendar.date(world.now());
-    let day_of = |row: &Arc<Row>| row.cell.get(at).and_then(|cell| cell.iso.as_deref()?.get(..10).map(str::to_owned));
-    let first = rows.iter().filter_map(&day_of).min().and_then(|iso| crate::calendar::parse_date(&iso)).unwrap_or(today);
+    let first = rows.iter().filter_map(|row| day_of(row)).min();
+    let first = first.and_then(|iso| crate::calendar::parse_date(&iso)).unwrap_or(today);
     // Day 0 was a Thursday; weeks begin on Monday.
     let monday = first - (first + 3).rem_euclid(7);
     let day = |day: i64| {

@@ -10,18 +10,18 @@ use serde::Serialize;
 use super::model::{Modeller, Node};
 use super::value;
 use crate::app::screen::ViewInputKind;
+use crate::app::theme::{Looks, NavEntry, Panel, ROW, Theme};
 use crate::run::{CallError, World};
 use crate::screen::{AriaRole, Element, Sheet, Viewer};
-use crate::theme::{Looks, NavEntry, Panel, ROW, Theme};
 
 /// The page of a screen whose page would be longer than any may be.
 const TOO_LONG: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Too long</title></head>\
                         <body><main><h1>This page is too long</h1><p>Go back, or look at less of it.</p></main></body></html>\n";
 
-/// What stands around a screen.
+/// Frame around a screen.
 #[derive(Debug, Clone, Default)]
 pub struct Frame<'a> {
-    /// What stands before every address of the page: empty, or a path without a slash at its end.
+    /// Beginning of every address of the page: empty, or a path without a slash at its end.
     pub base: &'a str,
     /// The bar with the task; none for a reader who gets the task in another way.
     pub task: Option<TaskBar<'a>>,
@@ -61,7 +61,7 @@ pub struct CheckLine {
     pub name: String,
     /// True if it holds.
     pub passed: bool,
-    /// What was found.
+    /// Evidence.
     pub evidence: String,
 }
 
@@ -121,7 +121,9 @@ impl Author<'_> {
         let icon = self.looks.icon.as_deref().unwrap_or("apps");
         let about = [("name", &*app.name), ("title", &*title), ("icon", icon), ("about", &*app.about)];
         let home = if sheet.screen == 0 { self.panels(&self.looks.home, sheet)? } else { Vec::new() };
-        let at = |panels: &BTreeMap<usize, Vec<Panel>>| panels.get(&sheet.screen).map(|panels| self.panels(panels, sheet)).transpose();
+        let at = |panels: &BTreeMap<usize, Vec<Panel>>| {
+            panels.get(&sheet.screen).map(|panels| self.panels(panels, sheet)).transpose()
+        };
         let (beside, under) = (at(&self.looks.beside)?, at(&self.looks.under)?);
         Ok(Value::from_pairs([
             ("app", value(BTreeMap::from(about))),
@@ -139,7 +141,8 @@ impl Author<'_> {
     }
 
     fn page(&self, sheet: &Sheet, title: &str) -> Value {
-        let toast = sheet.tree.elements.get(1).filter(|element| matches!(element.role, AriaRole::Status | AriaRole::Alert));
+        let toast =
+            sheet.tree.elements.get(1).filter(|element| matches!(element.role, AriaRole::Status | AriaRole::Alert));
         let toast = toast.map(|element| Toast {
             text: element.value.as_deref().unwrap_or_default(),
             wrong: element.role == AriaRole::Alert,
@@ -228,10 +231,14 @@ impl Author<'_> {
     fn panel(&self, panel: &Panel, here: &Sheet) -> Result<Value, CallError> {
         let screen = &self.world.app().screens.screens[panel.screen];
         let key = |word: &Arc<str>| screen.view_inputs.iter().find(|input| input.word == *word).map(|input| &input.key);
-        let view: OrdMap<Arc<str>, Arc<str>> =
-            panel.view.iter().filter_map(|(word, value)| Some((Arc::clone(key(word)?), self.meant(value, here)?))).collect();
+        let view: OrdMap<Arc<str>, Arc<str>> = panel
+            .view
+            .iter()
+            .filter_map(|(word, value)| Some((Arc::clone(key(word)?), self.meant(value, here)?)))
+            .collect();
         let sheet = self.viewer.sheet_beside(self.world, panel.screen, &view)?;
-        let title = panel.title.as_deref().map_or_else(|| self.screen_label(&screen.name, &screen.label), str::to_owned);
+        let title =
+            panel.title.as_deref().map_or_else(|| self.screen_label(&screen.name, &screen.label), str::to_owned);
         let screen = self.screen(&sheet, panel.take);
         Ok(Value::from_pairs([
             ("title", Value::from(title)),
@@ -254,8 +261,7 @@ impl Author<'_> {
         let kind = kind_of(&nodes, sheet.screen);
         let of_role = |role: &str| nodes.iter().filter(|node| node.role() == role).collect::<Vec<_>>();
         let lists: BTreeMap<Arc<str>, &Node> = nodes.iter().filter_map(|node| Some((node.view()?, node))).collect();
-        let acts: Vec<&Node> =
-            nodes.iter().filter(|node| matches!(node.role(), "button" | "link")).collect();
+        let acts: Vec<&Node> = nodes.iter().filter(|node| matches!(node.role(), "button" | "link")).collect();
         let detail = nodes.iter().find(|node| node.is_row());
         let name = &sheet.tree.screen;
         let nav = self.looks.nav.iter().find(|entry| entry.screen == sheet.screen && !entry.primary);
@@ -280,7 +286,7 @@ impl Author<'_> {
     }
 }
 
-/// What stands below the heading.
+/// Elements below the heading.
 fn body(elements: &[Element]) -> &[Element] {
     let heading = elements.iter().position(|element| element.role == AriaRole::Heading);
     heading.map_or(elements, |place| &elements[place + 1..])

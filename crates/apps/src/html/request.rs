@@ -4,9 +4,9 @@ use serde_json::{Map, Value as Json};
 
 use super::form::{NotActions, OPEN, actions, ending};
 use super::page::{Frame, page};
+use crate::app::theme::Asset;
 use crate::run::{CallError, World};
 use crate::screen::{ActionOutcome, GuiAction, Viewer};
-use crate::theme::Asset;
 
 /// The method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct PageRequest<'a> {
     pub form: &'a [(String, String)],
 }
 
-/// What a request asks for.
+/// Purpose of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Plan {
     /// The page of the present screen.
@@ -68,7 +68,7 @@ pub fn fields(body: &str) -> Option<Vec<(String, String)>> {
     crate::screen::pairs(body)
 }
 
-/// What a request asks for. Nothing is done yet.
+/// Finds out what a request asks for. Nothing is done yet.
 ///
 /// # Errors
 /// When its form has a field that no page has.
@@ -81,11 +81,8 @@ pub fn plan(viewer: &Viewer, world: &World, request: &PageRequest<'_>) -> Result
     if request.path == "/favicon.ico" {
         return Ok(Plan::Missing);
     }
-    let address = if request.query.is_empty() {
-        request.path.to_owned()
-    } else {
-        format!("{}?{}", request.path, request.query)
-    };
+    let address =
+        if request.query.is_empty() { request.path.to_owned() } else { format!("{}?{}", request.path, request.query) };
     // Where the definition is at fault, the first action meets the same fault and reports it.
     let here = viewer.is_at(world, &address).unwrap_or(false);
     let go = (!here).then_some(GuiAction::Open { address: address.clone() });
@@ -145,7 +142,8 @@ pub fn respond(
         }
     }
     let address = viewer.address(world)?;
-    let asked = if request.query.is_empty() { request.path.to_owned() } else { format!("{}?{}", request.path, request.query) };
+    let asked =
+        if request.query.is_empty() { request.path.to_owned() } else { format!("{}?{}", request.path, request.query) };
     if request.method == Method::Post || (!actions.is_empty() && asked != address) {
         return Ok((outcomes, PageResponse::Redirect(format!("{}{address}", frame.base))));
     }

@@ -8,11 +8,13 @@ use crate::app::App;
 use crate::run::{Beginning, World, database};
 use crate::screen::{AriaRole, GuiAction, Viewer};
 
-/// What is wrong with the pages of an app at the beginning of its first database, in words.
+/// Faults of the pages of an app at the beginning of its first database, in words.
 #[must_use]
 pub fn faulty_pages(app: &Arc<App>) -> Vec<String> {
     let Ok(data) = database(app, 0) else { return Vec::new() };
-    let Ok(mut world) = World::begin(Arc::new(Beginning::free(Arc::clone(app), data.clone(), 1))) else { return Vec::new() };
+    let Ok(mut world) = World::begin(Arc::new(Beginning::free(Arc::clone(app), data.clone(), 1))) else {
+        return Vec::new();
+    };
     let mut wrong = Vec::new();
     for screen in app.screens.screens.iter().filter(|screen| screen.args.is_empty()) {
         let mut viewer = Viewer::new();

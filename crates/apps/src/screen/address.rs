@@ -8,8 +8,7 @@ use imbl::OrdMap;
 use serde_json::Value as Json;
 
 use super::build::{plain, plain_parameter};
-use super::open_screen::OpenScreen;
-use super::viewer::DRAFT_CHARACTERS_MAX;
+use super::open_screen::{DRAFT_CHARACTERS_MAX, OpenScreen};
 use crate::app::screen::{Screen, ViewInput, ViewInputKind};
 use crate::app::{Role, errors};
 use crate::kinds::Type;

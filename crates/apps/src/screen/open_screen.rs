@@ -7,6 +7,9 @@ use imbl::{OrdMap, Vector};
 use crate::app::screen::Screen;
 use crate::value::Value;
 
+/// Longest text of an input, in characters.
+pub const DRAFT_CHARACTERS_MAX: usize = 10_000;
+
 /// A screen on the way.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenScreen {

@@ -61,7 +61,7 @@ impl Sheet {
         world.data().id(*row).map(|id| id.as_ref().into())
     }
 
-    /// What the address says beside pages: words of the query and their values.
+    /// Content of the address beside pages: words of the query and their values.
     pub(crate) fn view(&self, world: &World) -> Vec<(Arc<str>, Arc<str>)> {
         let screen = &world.app().screens.screens[self.place.screen];
         let there = address::Destination::of(screen, &self.place);
@@ -121,7 +121,8 @@ impl Viewer {
         let fresh = OpenScreen { screen, inputs: view.clone(), ..OpenScreen::default() };
         let known = self.route.iter().rev().find(|place| place.screen == screen);
         // A dialog that is open there is not open here.
-        let place = known.filter(|_| view.is_empty()).map(|place| OpenScreen { dialogs: imbl::Vector::new(), ..place.clone() });
+        let place =
+            known.filter(|_| view.is_empty()).map(|place| OpenScreen { dialogs: imbl::Vector::new(), ..place.clone() });
         Sheet::build(self, world, &place.unwrap_or(fresh), false)
     }
 }

@@ -70,12 +70,12 @@ pub struct Element {
     pub children: Vec<Element>,
     #[serde(skip)]
     pub(super) command: Option<Command>,
-    /// What it is about, for pages that show it in a way of its own.
+    /// Its subject, for pages that show it in a way of its own.
     #[serde(skip)]
     pub(crate) facts: Option<Box<Facts>>,
 }
 
-/// What an element is about. It says nothing that the element does not show.
+/// Subject of an element. It says nothing that the element does not show.
 #[derive(Debug, Clone)]
 pub(crate) enum Facts {
     /// A value, by the name of its column.

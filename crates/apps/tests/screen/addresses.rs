@@ -104,7 +104,8 @@ fn an_address_says_what_is_looked_at_and_nothing_else() {
     act(&mut viewer, &mut world, &type_in("tools/search/text", ""));
     act(&mut viewer, &mut world, &select("tools/filters/kind", ""));
     assert_eq!(address(&viewer, &world), "/");
-    let id = world.data().id(world.data().rows(world.app().schema.find("tool").expect("a table")).next().expect("a row"));
+    let id =
+        world.data().id(world.data().rows(world.app().schema.find("tool").expect("a table")).next().expect("a row"));
     let id = id.expect("an id").to_string();
     act(&mut viewer, &mut world, &open(&format!("/tool/{id}?tab=upkeep")));
     act(&mut viewer, &mut world, &type_in("tool/write_manual/text", "A draft"));

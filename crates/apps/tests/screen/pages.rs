@@ -64,7 +64,7 @@ pub(crate) fn well_formed(page: &Html, place: &str) {
     }
 }
 
-/// What can be done on the screen can be done on the page.
+/// Checks that what can be done on the screen can be done on the page.
 pub(crate) fn offered(page: &Html, viewer: &Viewer, world: &World, shown: &Tree) {
     for element in shown.all().into_iter().filter(|element| element.is_actionable()) {
         match viewer.address_of(world, &element.id).expect("a screen") {

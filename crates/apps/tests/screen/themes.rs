@@ -27,7 +27,12 @@ fn faults_of_a_theme_are_told_with_file_and_line() {
         ("theme/theme.yaml", "title: A\nnav: [{screen: tolls}]", "theme/theme.yaml:2", "did you mean `tools`?"),
         ("theme/theme.yaml", "nav: [{screen: tool}]", "theme/theme.yaml:1", "takes arguments"),
         ("theme/theme.yaml", "colour: \"#ffee00\"", "theme/theme.yaml:1", "contrast"),
-        ("theme/theme.yaml", "lists: {tools: {title: nam}}", "theme/theme.yaml:1", "there is no value of this view `nam`"),
+        (
+            "theme/theme.yaml",
+            "lists: {tools: {title: nam}}",
+            "theme/theme.yaml:1",
+            "there is no value of this view `nam`",
+        ),
         ("theme/theme.yaml", "lists: {tolls: {}}", "theme/theme.yaml:1", "there is no view `tolls`"),
         ("theme/theme.yaml", "icon: spaceship", "theme/theme.yaml:1", "there is no icon"),
         ("theme/theme.yaml", "fonts: x", "theme/theme.yaml:1", "fonts"),
@@ -50,7 +55,7 @@ fn faults_of_a_theme_are_told_with_file_and_line() {
 fn a_template_of_a_screen_shows_what_stands_on_it_as_text() {
     let template = "{% extends \"screen.html\" %}{% block body %}{% autoescape false %}<ol>\
                     {% for r in screen.lists.tools.list.rows %}<li>{{ r.name }}{{ \"<b>\" }}</li>{% endfor %}</ol>{% endautoescape %}{% endblock %}";
-    
+
     let app = load(&[("theme/tools.html", &template), ("theme/app.js", "1;"), ("theme/app.css", "ol{color:red}")]);
     let app = app.unwrap_or_else(|faults| panic!("{faults:?}"));
     assert_eq!(faulty_pages(&app), Vec::<String>::new());
@@ -62,7 +67,11 @@ fn a_template_of_a_screen_shows_what_stands_on_it_as_text() {
 
 #[test]
 fn a_template_that_runs_or_writes_without_end_is_stopped_and_the_screen_shown_all_the_same() {
-    for body in ["{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", "{% for a in range(9999) %}{{ \"x\" * 9999 }}{% endfor %}", "{{ screen.title | safe }}"] {
+    for body in [
+        "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+        "{% for a in range(9999) %}{{ \"x\" * 9999 }}{% endfor %}",
+        "{{ screen.title | safe }}",
+    ] {
         let template = format!("{{% extends \"screen.html\" %}}{{% block body %}}{body}{{% endblock %}}");
         let app = load(&[("theme/tools.html", &template)]).unwrap_or_else(|faults| panic!("{faults:?}"));
         assert!(!faulty_pages(&app).is_empty(), "{body}");
@@ -77,7 +86,10 @@ fn the_task_and_its_end_stand_on_the_page_for_who_may_see_them() {
     assert!(!plain.contains("End the task"));
     let task = Some(TaskBar { text: "Lend <it>.", answers: vec!["paid_days"] });
     let page = shown(&app, &Frame { task: task.clone(), ..Frame::default() });
-    assert!(page.contains("Lend &lt;it&gt;.") && page.contains("end:answer:paid_days") && page.contains("Paid days"), "{page}");
+    assert!(
+        page.contains("Lend &lt;it&gt;.") && page.contains("end:answer:paid_days") && page.contains("Paid days"),
+        "{page}"
+    );
     let over = shown(&app, &Frame { task: task.clone(), over: Some(Ended::default()), ..Frame::default() });
     assert!(over.contains("episode is over") && !over.contains("Score") && !over.contains("End the task"), "{over}");
     let checks = vec![CheckLine { name: "lent".to_owned(), passed: false, evidence: "no loan".to_owned() }];

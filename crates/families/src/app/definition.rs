@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use palestra_apps::app::App;
+use palestra_apps::app::theme::{FOLDER, LOOKS_FILE, is_file_name as is_theme_file};
 use palestra_apps::check::{Effort, check_while};
 use palestra_apps::definition::DATA_FILE;
 use palestra_apps::definition::fixed::TASKS_FILE;
 use palestra_apps::fault::Faults;
 use palestra_apps::run::database;
-use palestra_apps::theme::{FOLDER, LOOKS_FILE, is_file_name as is_theme_file};
 use palestra_protocol::problem::Fault;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -221,7 +221,9 @@ mod tests {
 
     #[test]
     fn a_file_name_leads_nowhere_else() {
-        for name in ["app.yaml", "tasks_2.yaml", "a-b.yaml", "data.json", "tasks.jsonl", "theme/theme.yaml", "theme/a.html"] {
+        for name in
+            ["app.yaml", "tasks_2.yaml", "a-b.yaml", "data.json", "tasks.jsonl", "theme/theme.yaml", "theme/a.html"]
+        {
             assert!(is_file_name(name), "{name}");
         }
         for name in [

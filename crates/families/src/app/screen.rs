@@ -65,7 +65,7 @@ pub(super) fn seen(tree: &Tree) -> Observation {
     Observation { text: tree.to_string(), content: vec![block], ..Observation::default() }
 }
 
-/// What a browser gets: the present page with the task in its bar, a file beside it, or calls to make.
+/// Answers a browser: the present page with the task in its bar, a file beside it, or calls to make.
 pub(super) fn answer(viewer: &Viewer, episode: &Episode, request: &PageRequest<'_>) -> Result<PageAnswer, String> {
     let world = episode.world();
     let PageRequest { base, post, path, query, form } = *request;

@@ -152,7 +152,11 @@ impl Builder<'_> {
         for (name, derived) in &shown.derive {
             let value = self.value(derived, locals)?;
             let text = value.as_ref().map_or_else(|| "-".to_owned(), |value| self.show(value, derived.kind()));
-            let fact = Facts::Value { key: Arc::clone(name), value: value.clone().unwrap_or_default(), kind: derived.kind().clone() };
+            let fact = Facts::Value {
+                key: Arc::clone(name),
+                value: value.clone().unwrap_or_default(),
+                kind: derived.kind().clone(),
+            };
             cells.push(self.cell(name, text, short).about(fact));
         }
         for (name, embed) in &shown.embed {

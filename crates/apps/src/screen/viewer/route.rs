@@ -49,12 +49,8 @@ impl Viewer {
                 }
             }
             None => {
-                let place = OpenScreen {
-                    screen: there.screen,
-                    args: there.args,
-                    inputs: there.view,
-                    ..OpenScreen::default()
-                };
+                let place =
+                    OpenScreen { screen: there.screen, args: there.args, inputs: there.view, ..OpenScreen::default() };
                 self.route.push_back(place);
                 if self.route.len() > ROUTE_DEPTH_MAX {
                     // Home stays where it is.

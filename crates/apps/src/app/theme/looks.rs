@@ -29,7 +29,7 @@ const CONTRAST: f64 = 4.5;
 /// Colour of an app that names none.
 const COLOUR: &str = "#2457a8";
 
-/// What stands where in the pages of an app.
+/// Arrangement and words of the pages of an app.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     pub(crate) title: Option<Arc<str>>,
@@ -44,7 +44,7 @@ pub(crate) struct Looks {
     pub(crate) beside: BTreeMap<usize, Vec<Panel>>,
     /// By screen: what stands below it.
     pub(crate) under: BTreeMap<usize, Vec<Panel>>,
-    /// What columns, parameters, actions, screens and words are called.
+    /// Labels of columns, parameters, actions, screens and words.
     pub(crate) labels: BTreeMap<Arc<str>, Arc<str>>,
     /// By word: how its badge looks.
     pub(crate) tones: BTreeMap<Arc<str>, &'static str>,
@@ -74,7 +74,7 @@ pub(crate) struct Panel {
     pub(crate) view: Vec<(Arc<str>, Arc<str>)>,
 }
 
-/// How a list of a view looks.
+/// Looks of a list of a view.
 #[derive(Debug, Default, Clone, Serialize)]
 pub(crate) struct ListLooks {
     pub(crate) look: Option<&'static str>,
@@ -148,7 +148,7 @@ impl Looks {
         Some(looks)
     }
 
-    /// What something is called: a label of the theme, or the words of its name.
+    /// Label of something: that of the theme, or the words of its name.
     pub(crate) fn label(&self, name: &str) -> String {
         self.labels.get(name).map_or_else(|| crate::app::screen::words(name), ToString::to_string)
     }
@@ -187,7 +187,9 @@ fn colour(at: &At<'_>) -> Option<Arc<str>> {
     let luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
     let contrast = 1.05 / (luminance + 0.05);
     if contrast < CONTRAST {
-        at.fault(format!("white letters on this colour have a contrast of {contrast:.1}, at least {CONTRAST} is needed: darken it"));
+        at.fault(format!(
+            "white letters on this colour have a contrast of {contrast:.1}, at least {CONTRAST} is needed: darken it"
+        ));
     }
     Some(text)
 }

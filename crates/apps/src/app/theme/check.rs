@@ -1,4 +1,4 @@
-//! What must be true of the files of a theme before a page is made with them.
+//! Checks of the files of a theme, before a page is made with them.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use crate::syntax::nearest;
 
 /// Templates that are no screen's.
 const SHARED: [&str; 4] = ["layout", "parts", "lists", "screen"];
-/// What templates know, with the members of each; any where there is none.
+/// Variables of templates, with the members of each; any where there is none.
 const KNOWN: [(&str, &[&str]); 5] = [
     (
         "page",
         &[
-            "title", "base", "path", "nav", "more", "back", "toast", "task", "over", "script", "primary", "scroll", "search",
-            "home", "shell", "answers",
+            "title", "base", "path", "nav", "more", "back", "toast", "task", "over", "script", "primary", "scroll",
+            "search", "home", "shell", "answers",
         ],
     ),
     ("app", &["name", "title", "icon", "about"]),
     (
         "screen",
         &[
-            "name", "title", "kind", "path", "address", "nodes", "lists", "detail", "acts", "forms", "toolbar", "dialogs",
-            "banners", "dialog",
+            "name", "title", "kind", "path", "address", "nodes", "lists", "detail", "acts", "forms", "toolbar",
+            "dialogs", "banners", "dialog",
         ],
     ),
     ("panels", &["home", "beside", "under"]),
     ("icon", &[]),
 ];
-/// What every template language knows.
+/// Names that the language of templates itself has.
 const BUILTIN: [&str; 7] = ["range", "dict", "namespace", "loop", "self", "super", "caller"];
 
 /// Faults of number, size and names of files.
@@ -47,7 +47,7 @@ pub(super) fn bounds(files: &BTreeMap<&str, &str>) -> Faults {
     for name in files.keys().filter(|name| !is_file_name(name)) {
         wrong(
             name,
-            "a file of a theme is theme.yaml, or its name is of letters, digits, _ and - with the ending html, css, js or svg"
+            "this is no name of a file of a theme: use theme.yaml, or letters, digits, _ and - with the ending html, css, js or svg"
                 .to_owned(),
         );
     }
@@ -56,9 +56,12 @@ pub(super) fn bounds(files: &BTreeMap<&str, &str>) -> Faults {
 
 /// True if a name stands for a file of a theme.
 pub fn is_file_name(name: &str) -> bool {
-    let plain = |stem: &str| !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let plain =
+        |stem: &str| !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     let Some(rest) = name.strip_prefix(FOLDER) else { return false };
-    let named = rest.rsplit_once('.').is_some_and(|(stem, ending)| plain(stem) && ["html", "css", "js", "svg"].contains(&ending));
+    let named = rest
+        .rsplit_once('.')
+        .is_some_and(|(stem, ending)| plain(stem) && ["html", "css", "js", "svg"].contains(&ending));
     name == LOOKS_FILE || (named && name.len() <= 64)
 }
 
@@ -69,8 +72,9 @@ pub(super) fn template_name(file: &str, name: &str, names: &Names<'_>) -> Result
         return Ok(());
     }
     let near = nearest(stem, names.screens.screens.iter().map(|screen| &*screen.name));
-    let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    let message = format!("no screen is called `{stem}`{near} Templates for all screens are called {SHARED:?}, own parts my-NAME");
+    let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`"));
+    let message =
+        format!("no screen is called `{stem}`{near}: name the file after a screen, one of {SHARED:?}, or my-NAME");
     Err(vec![at(file, 1, message)])
 }
 
@@ -87,20 +91,30 @@ pub(super) fn variables(file: &str, template: &Template<'_, '_>, names: &Names<'
         }
         let Some((_, members)) = KNOWN.iter().find(|(known, _)| *known == first) else {
             let known = KNOWN.map(|(known, _)| known).join(", ");
-            faults.push(at(file, line(template.source(), first), format!("there is no variable `{first}`: a page has {known}")));
+            faults.push(at(
+                file,
+                line(template.source(), first),
+                format!("there is no variable `{first}`: use one of {known}"),
+            ));
             continue;
         };
         let second = parts.next();
         if let Some(second) = second.filter(|second| !members.is_empty() && !members.contains(second)) {
-            let near = nearest(second, members.iter().copied()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            let message = format!("`{first}` has no `{second}`{near} It has {}", members.join(", "));
+            let near = nearest(second, members.iter().copied())
+                .map_or_else(String::new, |near| format!("; did you mean `{near}`"));
+            let message = format!("`{first}` has no `{second}`{near}: use one of {}", members.join(", "));
             faults.push(at(file, line(template.source(), &format!("{first}.{second}")), message));
         }
         if let ("screen", Some("lists"), Some(view)) = (first, second, parts.next())
             && names.view(view).is_none()
         {
-            let near = nearest(view, names.views.iter().map(|view| &*view.name)).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            faults.push(at(file, line(template.source(), &format!("lists.{view}")), format!("there is no view `{view}`{near}")));
+            let near = nearest(view, names.views.iter().map(|view| &*view.name))
+                .map_or_else(String::new, |near| format!("; did you mean `{near}`"));
+            faults.push(at(
+                file,
+                line(template.source(), &format!("lists.{view}")),
+                format!("there is no view `{view}`{near}: name one of the app"),
+            ));
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }

@@ -1,4 +1,4 @@
-//! How an app looks: templates, style sheets, scripts and pictures of its folder `theme/`, over those that every app has.
+//! Looks of an app: templates, style sheets, scripts and pictures of its folder `theme/`, over those that every app has.
 
 mod check;
 mod looks;
@@ -31,7 +31,7 @@ const RECURSION_MAX: usize = 400;
 /// The style sheet of an app, behind that of all apps.
 const STYLE: &str = "app.css";
 
-/// What is served for a page beside it.
+/// Style sheet, script or picture beside a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asset {
     /// The media type.
@@ -52,17 +52,17 @@ pub struct Theme {
 
 /// Templates that every app has.
 const TEMPLATES: [(&str, &str); 4] = [
-    ("layout.html", include_str!("../html/default/layout.html")),
-    ("parts.html", include_str!("../html/default/parts.html")),
-    ("lists.html", include_str!("../html/default/lists.html")),
-    ("screen.html", include_str!("../html/default/screen.html")),
+    ("layout.html", include_str!("../../html/default/layout.html")),
+    ("parts.html", include_str!("../../html/default/parts.html")),
+    ("lists.html", include_str!("../../html/default/lists.html")),
+    ("screen.html", include_str!("../../html/default/screen.html")),
 ];
 /// Style sheets, scripts and pictures that every app has.
 const ASSETS: [(&str, &str); 4] = [
-    ("base.css", include_str!("../html/default/base.css")),
-    ("lists.css", include_str!("../html/default/lists.css")),
-    ("base.js", include_str!("../html/default/base.js")),
-    ("icon.svg", include_str!("../html/default/icon.svg")),
+    ("base.css", include_str!("../../html/default/base.css")),
+    ("lists.css", include_str!("../../html/default/lists.css")),
+    ("base.js", include_str!("../../html/default/base.js")),
+    ("icon.svg", include_str!("../../html/default/icon.svg")),
 ];
 
 static DEFAULTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -207,10 +207,11 @@ fn defaults() -> BTreeMap<Box<str>, Asset> {
     ASSETS.iter().map(|(name, text)| ((*name).into(), Asset { media: media(name), text: (*text).into() })).collect()
 }
 
-/// What is wrong with a template.
+/// Fault of a template.
 fn fault(file: &str, error: &Error) -> Fault {
     let line = u32::try_from(error.line().unwrap_or(1)).unwrap_or(1);
-    let detail = error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()));
+    let detail =
+        error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()));
     Fault { position: Position { file: file.into(), line, column: 1 }, path: String::new(), message: detail }
 }
 
