@@ -396,7 +396,7 @@ impl Modeller<'_> {
         for child in &element.children {
             match (child.role, child.facts.as_deref()) {
                 (AriaRole::List, Some(Facts::Children { key })) => {
-                    row.lists.push(self.children(child, key, Some(&row.id.clone())))
+                    row.lists.push(self.children(child, key, Some(&row.id.clone())));
                 }
                 (_, Some(Facts::Value { .. } | Facts::Inner { .. } | Facts::Children { .. })) => {
                     for (number, found) in cell(&self.reader(), child).into_iter().map(Arc::new).enumerate() {

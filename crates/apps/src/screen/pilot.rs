@@ -106,6 +106,13 @@ impl Attempt<'_> {
         Ok(self.act(GuiAction::Click { element: element.into() })?.is_some())
     }
 
+    /// Opens a dialog, unless it is open from before.
+    pub(super) fn bring_up(&mut self, id: &str) -> Result<bool, CallError> {
+        let tree = self.tree()?;
+        let is_open = tree.all().iter().any(|element| *element.id == *id && element.role == AriaRole::Dialog);
+        if is_open { Ok(true) } else { self.click(id) }
+    }
+
     /// Takes an offer with the arguments of a call; none where it does not lead there.
     fn take(&mut self, offer: &Offer<'_>, arguments: &Map<String, Json>) -> Result<Option<ActionOutcome>, CallError> {
         let parameters = &self.app.actions[offer.form.action].parameters;
@@ -164,7 +171,7 @@ impl Attempt<'_> {
         if button {
             if !form.asks() && !form.confirm {
                 press = id.to_owned();
-            } else if !self.click(id)? {
+            } else if !self.bring_up(id)? {
                 return Ok(None);
             }
         }

@@ -37,7 +37,7 @@ fn faults_of_a_theme_are_told_with_file_and_line() {
         ("theme/theme.yaml", "icon: spaceship", "theme/theme.yaml:1", "there is no icon"),
         ("theme/theme.yaml", "fonts: x", "theme/theme.yaml:1", "fonts"),
         ("theme/tools.html", "<p>\n{{ nothing }}", "theme/tools.html:2", "there is no variable `nothing`"),
-        ("theme/tools.html", "{{ screen.tilte }}", "theme/tools.html:1", "did you mean `title`?"),
+        ("theme/tools.html", "{{ screen.tilte }}", "theme/tools.html:1", "did you mean `title`"),
         ("theme/tools.html", "{{ screen.lists.tolls }}", "theme/tools.html:1", "there is no view `tolls`"),
         ("theme/tools.html", "\n\n{% if %}", "theme/tools.html:3", "syntax error"),
         ("theme/tolls.html", "x", "theme/tolls.html:1", "no screen is called `tolls`"),
@@ -56,7 +56,7 @@ fn a_template_of_a_screen_shows_what_stands_on_it_as_text() {
     let template = "{% extends \"screen.html\" %}{% block body %}{% autoescape false %}<ol>\
                     {% for r in screen.lists.tools.list.rows %}<li>{{ r.name }}{{ \"<b>\" }}</li>{% endfor %}</ol>{% endautoescape %}{% endblock %}";
 
-    let app = load(&[("theme/tools.html", &template), ("theme/app.js", "1;"), ("theme/app.css", "ol{color:red}")]);
+    let app = load(&[("theme/tools.html", template), ("theme/app.js", "1;"), ("theme/app.css", "ol{color:red}")]);
     let app = app.unwrap_or_else(|faults| panic!("{faults:?}"));
     assert_eq!(faulty_pages(&app), Vec::<String>::new());
     let page = shown(&app, &Frame { base: "/x", ..Frame::default() });
