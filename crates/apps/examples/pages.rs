@@ -16,6 +16,7 @@ const PAGES_MAX: usize = 60;
 /// Pages of one screen.
 const OF_SCREEN_MAX: usize = 2;
 
+#[expect(clippy::print_stderr, reason = "a program for people")]
 fn main() {
     // With PAGES_DEFAULTS set to a folder, templates and style sheets of all apps are taken from there.
     let defaults = std::env::var("PAGES_DEFAULTS").ok();
@@ -47,6 +48,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
     files
 }
 
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn write(app: &Arc<App>, out: &Path) {
     let instance = draw(app, 0, "train", 0, &|_| true).expect("a task");
     let mut world = World::begin(instance.beginning(1, instance.data.clone())).expect("a world");

@@ -8,7 +8,7 @@ use palestra_environment::{PageAnswer, PageCall, PageRequest, Place};
 use palestra_store::Tenant;
 
 /// The content of a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Screen {
     /// The screen of an episode that goes on, as HTML.
     Live(String),
