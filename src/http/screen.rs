@@ -63,8 +63,7 @@ fn acts_in(principal: &Arc<Principal>, session: SessionId) -> bool {
     principal.grant == Grant::Session(session)
 }
 
-/// Show the screen of a session as a page. Behind this path stand the addresses of its screens, such as `/orders/W123?tab=items`,
-/// and its style sheets: to look at another address than the present one is a turn of the session.
+/// Show a screen of a session as a page: its address stands behind this path, and to go to another one is a turn.
 #[utoipa::path(get, path = "/v1/sessions/{id}/page/{token}", tag = "sessions", security(()),
     params(("id" = SessionId, Path), ("token" = String, Path, description = "The rest of the path that opening the session answered as `page`.")),
     responses((status = 200, description = "The screen, or that the episode is over.", body = String, content_type = "text/html")))]
