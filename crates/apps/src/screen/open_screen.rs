@@ -24,20 +24,11 @@ pub(crate) struct OpenScreen {
 }
 
 impl OpenScreen {
-    /// Keeps what an input holds. Of what stands in the address, only what is not so anyway is kept.
-    pub(super) fn hold(&mut self, screen: &Screen, key: &Arc<str>, text: Arc<str>) {
-        let known = screen.view_inputs.iter().find(|input| input.key == *key);
-        if known.is_some_and(|input| input.is_default(&text)) {
-            self.inputs.remove(key);
-        } else {
-            self.inputs.insert(Arc::clone(key), text);
-        }
-    }
-
     /// Looks at what an address says; what it does not say is as at first.
     pub(super) fn look_at(&mut self, screen: &Screen, view: &OrdMap<Arc<str>, Arc<str>>) {
         for input in &screen.view_inputs {
-            let (now, then) = (self.inputs.get(&input.key), view.get(&input.key));
+            let now = self.inputs.get(&input.key).filter(|text| !input.is_default(text));
+            let then = view.get(&input.key);
             if now != then {
                 match then {
                     Some(text) => self.inputs.insert(Arc::clone(&input.key), Arc::clone(text)),

@@ -38,7 +38,7 @@ impl Sheet {
                 let screen = &world.app().screens.screens[self.place.screen];
                 screen.view_inputs.iter().find(|input| input.key == *key)?;
                 let mut place = self.place.clone();
-                place.hold(screen, key, Arc::clone(text));
+                place.inputs.insert(Arc::clone(key), Arc::clone(text));
                 Some(address::show(world, &place))
             }
             Command::Follow { link, locals, form } if !link.asks() => {

@@ -114,8 +114,8 @@ fn screens_of_a_row_close_when_the_row_is_gone() {
     let shown = viewer.act(&mut world, &click("tool/lend/form-submit")).expect("no fault of the definition");
     assert!(shown.error.is_some());
     let route = viewer.document(&world).to_value();
-    assert_eq!(route["route"][0]["screen"], "tools");
-    assert_eq!(route["route"].as_array().map(Vec::len), Some(1));
+    assert_eq!(route["route"][1]["screen"], "tools");
+    assert_eq!(route["route"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]

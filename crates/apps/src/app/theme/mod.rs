@@ -90,19 +90,19 @@ fn escaped(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result
     if value.is_safe() {
         return out.write_str(&text).map_err(Error::from);
     }
-    let mut rest = &*text;
-    while let Some(place) = rest.find(['&', '<', '>', '"', '\'']) {
-        out.write_str(&rest[..place])?;
-        out.write_str(match rest.as_bytes()[place] {
-            b'&' => "&amp;",
-            b'<' => "&lt;",
-            b'>' => "&gt;",
-            b'"' => "&quot;",
-            _ => "&#39;",
-        })?;
-        rest = &rest[place + 1..];
+    for letter in text.chars() {
+        match letter {
+            '&' => out.write_str("&amp;")?,
+            '<' => out.write_str("&lt;")?,
+            '>' => out.write_str("&gt;")?,
+            '"' => out.write_str("&quot;")?,
+            '\'' => out.write_str("&#39;")?,
+            // Not allowed in markup at all.
+            letter if letter.is_control() && !letter.is_whitespace() => out.write_str("\u{fffd}")?,
+            letter => out.write_str(letter.encode_utf8(&mut [0; 4]))?,
+        }
     }
-    out.write_str(rest).map_err(Error::from)
+    Ok(())
 }
 
 /// A picture of the set of icons, as markup.

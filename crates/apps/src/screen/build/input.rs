@@ -107,11 +107,7 @@ impl Builder<'_> {
         element.invalid = self.wrong(form, path);
         element.command = Some(Command::Input { kind, reset: reset.cloned() });
         let fact = Facts::Input { key: Arc::clone(&parameter.name), kind: parameter.kind.clone() };
-        let mut element = element.about(fact);
-        if element.name.chars().all(|letter| letter.is_ascii_digit()) {
-            element.name = words(&parameter.name);
-        }
-        out.push(element);
+        out.push(element.about(fact));
         Ok(())
     }
 

@@ -113,11 +113,9 @@ impl Viewer {
                     if here.inputs.len() >= DRAFTS_MAX && !here.inputs.contains_key(&element.id) {
                         return Err(refusal(world, "There is too much on this screen that has not been sent."));
                     }
-                    let screen = &world.app().screens.screens[here.screen];
-                    here.hold(screen, &element.id, text);
+                    here.inputs.insert(Arc::clone(&element.id), text);
                     if let Some(reset) = reset {
                         here.inputs.remove(reset);
-                        here.scroll = 0;
                     }
                 }
                 Ok(())
@@ -127,8 +125,7 @@ impl Viewer {
                 Err(refusal(world, &text))
             }
             (Command::Set { key, text }, _) => {
-                let screen = &world.app().screens.screens[here.screen];
-                here.hold(screen, key, Arc::clone(text));
+                here.inputs.insert(Arc::clone(key), Arc::clone(text));
                 here.scroll = 0;
                 Ok(())
             }
@@ -137,7 +134,7 @@ impl Viewer {
                 Ok(())
             }
             (Command::Go(place), _) => {
-                self.go(world, place.clone());
+                self.go(place.clone());
                 Ok(())
             }
             (Command::Open { depth }, _) => {
@@ -153,7 +150,7 @@ impl Viewer {
             (Command::Follow { link, locals, form }, _) => {
                 let place = self.build_link(world, link, locals, form);
                 match place {
-                    Ok(place) => self.go(world, place),
+                    Ok(place) => self.go(place),
                     Err(CallError::Raised(raised)) => {
                         self.fail(form, &raised);
                         return Err(raised.into());
@@ -209,7 +206,7 @@ impl Viewer {
                     here.dialogs.truncate(*depth);
                 }
                 if let Some(place) = then {
-                    self.go(world, place);
+                    self.go(place);
                 }
                 shown.calls.push(Called { name: Arc::clone(&action.name), arguments, reply: Ok(reply) });
                 Ok(())

@@ -31,32 +31,20 @@ impl Viewer {
         Ok(())
     }
 
-    /// Goes to a screen as its address does: back to it where one came from it, and else forward.
-    pub(super) fn go(&mut self, world: &World, place: OpenScreen) {
-        let view = place.inputs.clone();
-        self.open(world, Destination { screen: place.screen, args: place.args, view });
+    pub(super) fn go(&mut self, place: OpenScreen) {
+        self.route.push_back(place);
+        if self.route.len() > ROUTE_DEPTH_MAX {
+            // Home stays where it is.
+            self.route.remove(1);
+        }
     }
 
-    /// Goes to an address. On the way back, what was typed on a screen is still there.
+    /// Goes to an address, as a click on its link does. On the present screen only what is looked at changes.
     pub(super) fn open(&mut self, world: &World, there: Destination) {
-        let known = self.route.iter().rposition(|place| place.screen == there.screen && place.args == there.args);
-        match known {
-            Some(depth) => {
-                self.route.truncate(depth + 1);
-                let screen = &world.app().screens.screens[there.screen];
-                if let Some(here) = self.here() {
-                    here.look_at(screen, &there.view);
-                }
-            }
-            None => {
-                let place =
-                    OpenScreen { screen: there.screen, args: there.args, inputs: there.view, ..OpenScreen::default() };
-                self.route.push_back(place);
-                if self.route.len() > ROUTE_DEPTH_MAX {
-                    // Home stays where it is.
-                    self.route.remove(1);
-                }
-            }
+        let Destination { screen, args, view } = there;
+        match self.here().filter(|here| here.screen == screen && here.args == args) {
+            Some(here) => here.look_at(&world.app().screens.screens[screen], &view),
+            None => self.go(OpenScreen { screen, args, inputs: view, ..OpenScreen::default() }),
         }
     }
 
