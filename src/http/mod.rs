@@ -50,7 +50,7 @@ use std::time::Duration;
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
-use axum::{Extension, Router, middleware};
+use axum::{Extension, Router, middleware, routing};
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::CorsLayer;
 use utoipa::openapi::OpenApi;
@@ -203,7 +203,12 @@ pub fn router(app: App) -> Router {
     let files = files.route_layer(guard(bounds, None));
     let by_page =
         middleware::from_fn_with_state(Gate::new(&app, bounds, Some(config.answer_timeout_ms)), screen::guard_by_page);
-    let pages = pages.route_layer(by_page);
+    // Behind the path of a session's page stand the addresses of its screens.
+    let at_address = || routing::get(screen::show_page).post(screen::act_on_page);
+    let pages = pages
+        .route("/v1/sessions/{id}/page/{token}/", at_address())
+        .route("/v1/sessions/{id}/page/{token}/{*address}", at_address())
+        .route_layer(by_page);
     let seats = Extension(openenv::Seats::new(app.clone()));
     let mounts = mounts.layer(seats.clone()).route_layer(guard(bounds, None));
     let by_path = middleware::from_fn_with_state(Gate::new(&app, bounds, None), openenv::guard_by_path);

@@ -1,4 +1,4 @@
-//! `/v1/sessions/{id}/page/{token}`: the screen of a session for browsers. The path is the credential: it is made when the
+//! `/v1/sessions/{id}/page/{token}`: the screens of a session for browsers, each at an address of its own behind it. The path is the credential: it is made when the
 //! session is opened, nobody can guess it, and it acts in this one session as the acting side does. There is nothing that
 //! another site could make a browser do here without knowing the path, and the path is told to no other site.
 
@@ -7,11 +7,13 @@ use std::sync::Arc;
 use axum::Form;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{FromRequest, Query, RawPathParams, Request, State};
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::extract::{FromRequest, RawPathParams, Request, State};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use palestra_environment::PageRequest;
+use palestra_protocol::action::Action;
 use palestra_protocol::id::SessionId;
 use palestra_protocol::problem::Code;
 use palestra_protocol::step::Step;
@@ -27,9 +29,11 @@ use crate::app::App;
 use palestra_auth::{Grant, Principal};
 use palestra_session::{Answer, Command, Screen};
 
-/// No script, nothing from elsewhere, no frame around it, and forms that lead nowhere else.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+/// Style sheets, scripts and pictures of the page alone, nothing from elsewhere, no connection, no frame around it, and forms
+/// that lead nowhere else. The looks of an app are its tenant's: its scripts run in an origin of their own, so that they reach
+/// nothing that belongs to the server.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; \
+                      frame-ancestors 'none'; base-uri 'none'; sandbox allow-forms allow-scripts";
 const HTML: &str = "text/html; charset=utf-8";
 /// The page where nothing can be done any more.
 const OVER: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Session over</title></head>\
@@ -59,7 +63,7 @@ fn acts_in(principal: &Arc<Principal>, session: SessionId) -> bool {
     principal.grant == Grant::Session(session)
 }
 
-/// Show the screen of a session as a page, or follow one of its links, which is a turn of the session.
+/// Show a screen of a session as a page: its address stands behind this path, and to go to another one is a turn.
 #[utoipa::path(get, path = "/v1/sessions/{id}/page/{token}", tag = "sessions", security(()),
     params(("id" = SessionId, Path), ("token" = String, Path, description = "The rest of the path that opening the session answered as `page`.")),
     responses((status = 200, description = "The screen, or that the episode is over.", body = String, content_type = "text/html")))]
@@ -68,19 +72,7 @@ pub(super) async fn show_page(
     Onlooker { principal, session }: Onlooker,
     request: Request,
 ) -> Result<Response, Failure> {
-    if request.method() == Method::GET && request.uri().query().is_some_and(|query| !query.is_empty()) {
-        let fields = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
-        let Query(fields) =
-            fields.map_err(|_| Failure::new(Code::Malformed, "the link cannot be read: reload the page"))?;
-        return take_turns(&app, &principal, session, request.uri().path(), &fields).await;
-    }
-    let shown = app.sessions().screen(&principal.tenant, session, request.uri().path()).await.map_err(Failure::from);
-    match shown {
-        Ok(Screen::Live(page)) => Ok(html(StatusCode::OK, page)),
-        Ok(Screen::Over) => Ok(html(StatusCode::OK, OVER)),
-        Err(failure) if is_over(&failure) => Ok(html(StatusCode::GONE, OVER)),
-        Err(failure) => Err(failure),
-    }
+    answer(&app, &principal, session, request.uri(), None).await
 }
 
 /// Do what a form of the page asks for: a turn of the session.
@@ -94,34 +86,63 @@ pub(super) async fn act_on_page(
     Onlooker { principal, session }: Onlooker,
     request: Request,
 ) -> Result<Response, Failure> {
-    let path = request.uri().path().to_owned();
+    let uri = request.uri().clone();
     let fields = fields(request).await?;
-    take_turns(&app, &principal, session, &path, &fields).await
+    answer(&app, &principal, session, &uri, Some(&fields)).await
 }
 
-/// Does what fields ask for, one turn after the other up to the first that is refused, and leads to the page.
+/// The base of the addresses of screens, and the address.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let (before, behind) = path.split_once("/page/")?;
+    let token = behind.split('/').next().unwrap_or_default().len();
+    let base = before.len() + "/page/".len() + token;
+    Some((&path[..base], if path.len() == base { "/" } else { &path[base..] }))
+}
+
+/// Answers a look at an address, or a form that was sent there. Turns are taken one after the other up to the first that is
+/// refused, and lead to the present address.
+async fn answer(
+    app: &App,
+    principal: &Arc<Principal>,
+    session: SessionId,
+    uri: &Uri,
+    form: Option<&[(String, String)]>,
+) -> Result<Response, Failure> {
+    let (base, path) = split(uri.path()).ok_or_else(|| Failure::not_found("page"))?;
+    let query = uri.query().unwrap_or_default();
+    let request = PageRequest { base, post: form.is_some(), path, query, form: form.unwrap_or_default() };
+    let shown = app.sessions().screen(&principal.tenant, session, &request).await.map_err(Failure::from);
+    match shown {
+        Ok(Screen::Live(page)) => Ok(html(StatusCode::OK, page)),
+        Ok(Screen::Asset(media, text)) => Ok(asset(media, text)),
+        Ok(Screen::Turns(actions)) => {
+            match take_turns(app, principal, session, actions).await {
+                // The page itself says that it is over.
+                Err(failure) if !is_over(&failure) => return Err(failure),
+                _ => {}
+            }
+            let address = app.sessions().page_address(&principal.tenant, session).await.ok().flatten();
+            let target = HeaderValue::try_from(format!("{base}{}", address.unwrap_or_else(|| "/".to_owned())));
+            let target = target.map_err(|_| Failure::not_found("page"))?;
+            Ok((StatusCode::SEE_OTHER, [(LOCATION, target), private()]).into_response())
+        }
+        Ok(Screen::Over) if form.is_none() => Ok(html(StatusCode::OK, OVER)),
+        Ok(Screen::Over) => {
+            let target = HeaderValue::try_from(base).map_err(|_| Failure::not_found("page"))?;
+            Ok((StatusCode::SEE_OTHER, [(LOCATION, target), private()]).into_response())
+        }
+        Err(failure) if is_over(&failure) => Ok(html(StatusCode::GONE, OVER)),
+        Err(failure) => Err(failure),
+    }
+}
+
 async fn take_turns(
     app: &App,
     principal: &Arc<Principal>,
     session: SessionId,
-    path: &str,
-    fields: &[(String, String)],
-) -> Result<Response, Failure> {
-    let page = HeaderValue::from_str(path).map_err(|_| Failure::not_found("page"))?;
-    match act(app, principal, session, fields).await {
-        // The page itself says that it is over.
-        Err(failure) if !is_over(&failure) => Err(failure),
-        _ => Ok((StatusCode::SEE_OTHER, [(LOCATION, page), private()]).into_response()),
-    }
-}
-
-async fn act(
-    app: &App,
-    principal: &Arc<Principal>,
-    session: SessionId,
-    fields: &[(String, String)],
+    actions: Vec<Action>,
 ) -> Result<(), Failure> {
-    for action in app.sessions().actions_of_form(&principal.tenant, session, fields).await? {
+    for action in actions {
         let step = Step { seq: None, action, episode: None, observe: None, meta: None };
         let command = Command::Step { session, step: Box::new(step) };
         if let Answer::Stepped(stepped) = perform(app, principal, command, ToolForm::default()).await? {
@@ -152,6 +173,16 @@ async fn fields(request: Request) -> Result<Vec<(String, String)>, Failure> {
 
 fn is_over(failure: &Failure) -> bool {
     matches!(failure.code(), Code::EpisodeOver | Code::SessionOver | Code::SessionLost)
+}
+
+fn asset(media: &'static str, text: String) -> Response {
+    let headers: [(HeaderName, HeaderValue); 2] = [
+        (CONTENT_TYPE, HeaderValue::from_static(media)),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    let mut response = (StatusCode::OK, headers, text).into_response();
+    response.extensions_mut().insert(Written);
+    response
 }
 
 fn html(status: StatusCode, page: impl Into<Body>) -> Response {

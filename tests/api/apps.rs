@@ -263,7 +263,9 @@ async fn the_page_needs_nothing_but_its_path_and_acts_in_its_session_alone() {
         (&"no-store".parse().unwrap(), &"no-referrer".parse().unwrap())
     );
     let html = shown.text().await.unwrap();
-    assert!(html.contains("End the task") && !html.contains("<script"), "{html}");
+    assert!(html.contains("End the task") && !html.contains("<script>") && policy.contains("sandbox"), "{html}");
+    let style = browser.get(at(&format!("{page}/theme/base.css"))).send().await.unwrap();
+    assert!(style.headers()["content-type"].to_str().unwrap().starts_with("text/css"));
     // Neither a guess, nor another session's path, nor the session's own token opens it.
     let token = page.rsplit('/').next().unwrap();
     let id = |session: &Value| session["id"].as_str().unwrap().to_owned();
@@ -285,13 +287,15 @@ async fn the_page_needs_nothing_but_its_path_and_acts_in_its_session_alone() {
     );
     assert_eq!(step.await.status, StatusCode::UNAUTHORIZED);
     // A link is a turn.
-    let link = element(&session["observation"], "link", "Tools");
-    let followed = browser.get(at(page)).query(&[("element", &link)]).send().await.unwrap();
-    assert_eq!((followed.status(), followed.headers()["location"].to_str().unwrap()), (StatusCode::SEE_OTHER, page));
+    let there = format!("{page}/tools");
+    assert!(html.contains(&format!("href=\"{there}\"")), "{html}");
+    let followed = browser.get(at(&there)).send().await.unwrap();
+    assert_eq!((followed.status(), followed.headers()["location"].to_str().unwrap()), (StatusCode::SEE_OTHER, &*there));
+    assert_eq!(browser.get(at(&there)).send().await.unwrap().status(), StatusCode::OK);
     let state = server.get(&format!("/v1/sessions/{}", id(&session))).await.ok();
     assert_eq!(state["seq"], 1);
     let recorded = server.get(&format!("/v1/episodes/{}/steps/1", session["episode"].as_str().unwrap())).await.ok();
-    assert_eq!(recorded["action"], json!({"tool": "click", "arguments": {"element": link}}));
+    assert_eq!(recorded["action"], json!({"tool": "open", "arguments": {"address": "/tools"}}));
     let form = |fields: &str| {
         let request = browser.post(at(page)).header("content-type", "application/x-www-form-urlencoded");
         request.body(fields.to_owned())

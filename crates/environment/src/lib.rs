@@ -250,18 +250,48 @@ pub trait Environment: Send + Sync {
     /// An independent copy of this place.
     fn fork(&self) -> Box<dyn Environment>;
 
-    /// The present observation as an HTML page whose forms are sent to `path`; `None` where there is no screen.
-    fn page(&self, _path: &str) -> Option<String> {
-        None
-    }
-
-    /// The calls that a form of the page stands for, in order.
+    /// Answers a browser that looks at an address of the screen, or sends a form there. Nothing is done yet.
     ///
     /// # Errors
     /// In words, when the page has no such form.
-    fn calls_of_form(&self, _fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
-        Err("this environment has no page: use its tools".to_owned())
+    fn page(&self, _request: &PageRequest<'_>) -> Result<PageAnswer, String> {
+        Ok(PageAnswer::None)
     }
+
+    /// The address of the present screen behind the base; `None` where there is no screen.
+    fn page_address(&self) -> Option<String> {
+        None
+    }
+}
+
+/// A request of a browser.
+#[derive(Debug, Clone, Copy)]
+pub struct PageRequest<'a> {
+    /// Beginning of every address of the pages.
+    pub base: &'a str,
+    /// True if a form is sent; false if an address is looked at.
+    pub post: bool,
+    /// The path behind the base, as it was sent.
+    pub path: &'a str,
+    /// The query, as it was sent; empty where there is none.
+    pub query: &'a str,
+    /// The fields of the form.
+    pub form: &'a [(String, String)],
+}
+
+/// Answer to a browser.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PageAnswer {
+    /// The page of the present screen.
+    Html(String),
+    /// Calls to make in order, up to the first that is refused, and then the page.
+    Calls(Vec<PageCall>),
+    /// A style sheet, script or picture with its media type.
+    Asset(&'static str, String),
+    /// Something that no page has.
+    Missing,
+    /// This environment has no pages.
+    None,
 }
 
 /// A call that a form of a page stands for.

@@ -4,53 +4,61 @@ use palestra_protocol::action::Action;
 use palestra_protocol::id::SessionId;
 
 use super::{SessionError, Sessions, turn};
-use palestra_environment::{PageCall, Place};
+use palestra_environment::{PageAnswer, PageCall, PageRequest, Place};
 use palestra_store::Tenant;
 
 /// The content of a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Screen {
     /// The screen of an episode that goes on, as HTML.
     Live(String),
+    /// A style sheet, script or picture with its media type.
+    Asset(&'static str, String),
+    /// Actions to take, each of them a turn; then the browser goes to the present address.
+    Turns(Vec<Action>),
     /// Nothing: the episode is over.
     Over,
 }
 
 impl Sessions {
-    /// The screen of a session as an HTML page, whose forms are sent to `path`.
+    /// Answers a browser that looks at an address of a session's screen, or sends a form there.
     ///
     /// # Errors
-    /// When there is no such session, or it has no screen.
-    pub async fn screen(&self, tenant: &Tenant, id: SessionId, path: &str) -> Result<Screen, SessionError> {
+    /// When there is no such session, form or file, or it has no screen.
+    pub async fn screen(
+        &self,
+        tenant: &Tenant,
+        id: SessionId,
+        request: &PageRequest<'_>,
+    ) -> Result<Screen, SessionError> {
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
         if !live.running() {
             return Ok(Screen::Over);
         }
         let Some(Place::Pure(place)) = &live.place else { return Ok(Screen::Over) };
-        let page =
-            turn::guard("environment", || place.page(path)).map_err(|error| SessionError::Internal(error.detail))?;
-        page.map(Screen::Live).ok_or(SessionError::NotFound("page"))
+        let answer = turn::guard("environment", || place.page(request));
+        let answer = answer.map_err(|error| SessionError::Internal(error.detail))?;
+        match answer.map_err(|why| super::error::fault("form", &why))? {
+            PageAnswer::Html(page) => Ok(Screen::Live(page)),
+            PageAnswer::Asset(media, text) => Ok(Screen::Asset(media, text)),
+            PageAnswer::Calls(calls) => {
+                let action = |PageCall { tool, arguments }| Action::Tool { tool, arguments };
+                Ok(Screen::Turns(calls.into_iter().map(action).collect()))
+            }
+            PageAnswer::Missing | PageAnswer::None => Err(SessionError::NotFound("page")),
+        }
     }
 
-    /// The actions that a form of the page stands for, each of them a turn.
+    /// The address of the present screen of a session behind the base of its pages; none where the episode is over.
     ///
     /// # Errors
-    /// When there is no such session or form, or the episode is over.
-    pub async fn actions_of_form(
-        &self,
-        tenant: &Tenant,
-        id: SessionId,
-        fields: &[(String, String)],
-    ) -> Result<Vec<Action>, SessionError> {
+    /// When there is no such session.
+    pub async fn page_address(&self, tenant: &Tenant, id: SessionId) -> Result<Option<String>, SessionError> {
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
-        let Some(Place::Pure(place)) = live.place.as_ref().filter(|_| live.running()) else {
-            return Err(SessionError::EpisodeOver);
-        };
-        let calls = turn::guard("environment", || place.calls_of_form(fields));
-        let calls = calls.map_err(|error| SessionError::Internal(error.detail))?;
-        let calls = calls.map_err(|why| super::error::fault("form", &why))?;
-        Ok(calls.into_iter().map(|PageCall { tool, arguments }| Action::Tool { tool, arguments }).collect())
+        let Some(Place::Pure(place)) = live.place.as_ref().filter(|_| live.running()) else { return Ok(None) };
+        let address = turn::guard("environment", || place.page_address());
+        address.map_err(|error| SessionError::Internal(error.detail))
     }
 }

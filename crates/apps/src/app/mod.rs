@@ -9,6 +9,7 @@ pub mod parameter;
 pub mod screen;
 pub mod seed;
 pub mod task;
+pub mod theme;
 mod variants;
 pub mod view;
 
@@ -78,6 +79,8 @@ pub struct App {
     pub positions: Positions,
     /// The graphical surface.
     pub screens: Screens,
+    /// Looks of its pages.
+    pub theme: theme::Theme,
     /// Initial databases that were made.
     pub variants: Variants,
     /// Task templates.

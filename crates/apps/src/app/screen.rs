@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::expression::{Checked, Template};
-use crate::kinds::{ColumnId, Type};
+use crate::kinds::{ColumnId, TableId, Type};
 
 pub use crate::definition::screen::Layout;
 
@@ -35,6 +35,50 @@ pub struct Screen {
     pub body: Vec<Widget>,
     /// By view: the list of it on this screen, and what belongs to that list.
     pub(crate) controls: BTreeMap<usize, Controls>,
+    /// Inputs that say what of it is looked at, in the order of an address.
+    pub(crate) view_inputs: Vec<ViewInput>,
+}
+
+/// An input of a screen that says what is looked at there: a tab, a page, words to look for. It stands in the address.
+#[derive(Debug)]
+pub(crate) struct ViewInput {
+    /// Its name in the query of an address.
+    pub(crate) word: Arc<str>,
+    /// Its key among the inputs of the screen.
+    pub(crate) key: Arc<str>,
+    /// Kind of value that it holds.
+    pub(crate) kind: ViewInputKind,
+}
+
+/// Kind of value of an input that stands in the address.
+#[derive(Debug)]
+pub(crate) enum ViewInputKind {
+    /// The name of a body; the first where left out.
+    Tab(Vec<Arc<str>>),
+    /// The page of a list, from 1.
+    Page,
+    /// The order of a list; the first where left out.
+    Sort(Vec<Arc<str>>),
+    /// Words to look for.
+    Search,
+    /// The value of a column.
+    Filter(TableId, ColumnId),
+    /// A parameter of a view.
+    Asked(Type),
+}
+
+impl ViewInput {
+    /// True if a text is what the input holds when nobody said anything.
+    pub(crate) fn is_default(&self, text: &str) -> bool {
+        match &self.kind {
+            ViewInputKind::Tab(words) | ViewInputKind::Sort(words) => {
+                words.first().is_some_and(|first| **first == *text)
+            }
+            ViewInputKind::Page => text == "1",
+            ViewInputKind::Search | ViewInputKind::Filter(..) => text.is_empty(),
+            ViewInputKind::Asked(_) => false,
+        }
+    }
 }
 
 /// Controls of the list of a view on a screen, by widget ids.

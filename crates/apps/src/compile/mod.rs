@@ -134,6 +134,12 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
     let (defaults, errors) = (std::mem::take(&mut compiler.defaults), std::mem::take(&mut compiler.errors));
     drop(compiler);
     let schema = tables::with_defaults(shared.schema, &defaults, start?);
+    let screens = screens?;
+    let theme = crate::app::theme::Theme::load(
+        &definition.theme,
+        &crate::app::theme::Names { schema: &schema, screens: &screens, views: &views, actions: &actions },
+    );
+    let theme = theme.map_err(|found| faults.extend(found)).ok()?;
     Some(App {
         name: Arc::clone(&definition.name.text),
         version: definition.version,
@@ -154,7 +160,8 @@ fn compile(definition: &Definition, faults: &mut Faults) -> Option<App> {
         events,
         variants: Variants::new(seed.variants),
         seed,
-        screens: screens?,
+        screens,
+        theme,
         templates,
         rows: definition.rows.clone(),
         fixed,

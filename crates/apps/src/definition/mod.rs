@@ -90,10 +90,15 @@ pub struct Definition {
     pub rows: Option<GivenRows>,
     /// Fixed tasks.
     pub fixed: Vec<fixed::FixedDefinition>,
+    /// Files of its theme, as they are.
+    pub theme: BTreeMap<String, String>,
 }
 
 /// The file of rows that are given.
 pub const DATA_FILE: &str = "data.json";
+
+/// Names of the files of a theme begin so.
+pub const THEME_FOLDER: &str = "theme/";
 
 /// A typed error.
 #[derive(Debug, Clone)]
@@ -226,7 +231,8 @@ impl Definition {
     /// Every fault of form: unknown and missing fields, values of the wrong sort.
     pub fn read(files: &BTreeMap<String, String>) -> Result<Self, Faults> {
         let is_data = |name: &str| name == DATA_FILE || name == fixed::TASKS_FILE;
-        let sections = files.iter().filter(|(name, _)| !is_data(name));
+        let is_theme = |name: &str| name.starts_with(THEME_FOLDER);
+        let sections = files.iter().filter(|(name, _)| !is_data(name) && !is_theme(name));
         let sections = sections.map(|(name, text)| (name.clone(), text.clone())).collect();
         let mut faults = Faults::new();
         let mut note = |found: Faults| faults.extend(found);
@@ -234,7 +240,11 @@ impl Definition {
         let rows = files.get(DATA_FILE).map(|text| GivenRows::read(text)).transpose().map_err(&mut note);
         let fixed = files.get(fixed::TASKS_FILE).map(|text| fixed::read_lines(text)).transpose().map_err(&mut note);
         match (definition, rows, fixed) {
-            (Ok(definition), Ok(rows), Ok(fixed)) => Ok(Self { rows, fixed: fixed.unwrap_or_default(), ..definition }),
+            (Ok(definition), Ok(rows), Ok(fixed)) => {
+                let theme = files.iter().filter(|(name, _)| is_theme(name));
+                let theme = theme.map(|(name, text)| (name.clone(), text.clone())).collect();
+                Ok(Self { rows, fixed: fixed.unwrap_or_default(), theme, ..definition })
+            }
             _ => {
                 faults.truncate(MAX_FAULTS);
                 Err(faults)
@@ -290,6 +300,7 @@ impl Definition {
             tasks: tasks?,
             rows: None,
             fixed: Vec::new(),
+            theme: BTreeMap::new(),
         })
     }
 }

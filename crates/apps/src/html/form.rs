@@ -1,5 +1,7 @@
 //! Translation of a posted form into actions on the screen.
 
+use serde_json::{Map, Value as Json};
+
 use crate::screen::{Direction, GuiAction};
 
 /// Most fields of one post.
@@ -15,6 +17,14 @@ pub(super) const ELEMENT: &str = "element";
 pub(super) const GO: &str = "go";
 /// The field that scrolls: `up` or `down`.
 pub(super) const SCROLL: &str = "scroll";
+/// The field with a dialog that is to be open for the others.
+pub(super) const OPEN: &str = "open";
+/// The field with the address that the browser goes to afterwards.
+const THEN: &str = "then";
+/// Names of fields of the form that ends the task begin so.
+const END: &str = "end:";
+/// Names of fields with answers begin so.
+const ANSWER: &str = "end:answer:";
 /// The field with the text for the element named beside it.
 const VALUE: &str = "value";
 
@@ -36,7 +46,8 @@ pub enum NotActions {
 /// fields with one name the last counts, as a checkbox stands behind a hidden `false`.
 ///
 /// `element=ID` presses an element, and with `value=TEXT` types into it; `text:ID` and `option:ID` are the inputs of a form;
-/// `go=back|home` and `scroll=up|down` are for all screens.
+/// `go=back|home` and `scroll=up|down` are for all screens; `then=ADDRESS` goes on from there;
+/// `open=ID` is left to [`plan`](super::plan).
 ///
 /// # Errors
 /// When a field or its value is none that a page has.
@@ -55,6 +66,8 @@ pub fn actions(fields: &[(String, String)]) -> Result<Vec<GuiAction>, NotActions
             match (name.as_str(), content.as_str()) {
                 (ELEMENT, _) => pressed = Some(content.clone()),
                 (VALUE, _) => value = Some(lines(content)),
+                (OPEN, _) => {}
+                (THEN, address) => moved = Some(GuiAction::Open { address: address.to_owned() }),
                 (GO, "back") => moved = Some(GuiAction::Back),
                 (GO, "home") => moved = Some(GuiAction::Home),
                 (GO, _) => return Err(NotActions::Value(GO)),
@@ -73,6 +86,30 @@ pub fn actions(fields: &[(String, String)]) -> Result<Vec<GuiAction>, NotActions
     });
     inputs.extend(moved);
     Ok(inputs)
+}
+
+/// The arguments of `submit`, where fields are those of the form that ends the task.
+///
+/// # Errors
+/// When another field stands among them.
+pub fn ending(fields: &[(String, String)]) -> Result<Option<Map<String, Json>>, NotActions> {
+    if !fields.iter().any(|(name, _)| name.starts_with(END)) {
+        return Ok(None);
+    }
+    let (mut arguments, mut answers) = (Map::new(), Map::new());
+    for (name, value) in fields.iter().filter(|(_, value)| !value.is_empty()) {
+        if let Some(slot) = name.strip_prefix(ANSWER) {
+            answers.insert(slot.to_owned(), value.as_str().into());
+        } else if let Some(field) = name.strip_prefix(END) {
+            arguments.insert(field.to_owned(), value.as_str().into());
+        } else {
+            return Err(NotActions::UnknownField(name.chars().take(100).collect()));
+        }
+    }
+    if !answers.is_empty() {
+        arguments.insert("answers".to_owned(), Json::Object(answers));
+    }
+    Ok(Some(arguments))
 }
 
 /// Takes a later field in the place of an earlier one.

@@ -1,366 +1,309 @@
-//! Markup.
+//! The page of the present screen.
 
-use std::fmt::{self, Write};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::form::{ELEMENT, GO, OPTION, SCROLL, TEXT};
-use crate::screen::{AriaRole, Element, Tree};
+use imbl::OrdMap;
+use minijinja::Value;
+use serde::Serialize;
 
-/// The style sheet of every page, for the hash by which a content security policy allows it.
-pub const STYLE: &str = include_str!("style.css");
+use super::model::{Modeller, Node};
+use super::value;
+use crate::app::screen::ViewInputKind;
+use crate::app::theme::{Looks, NavEntry, Panel, ROW, Theme};
+use crate::run::{CallError, World};
+use crate::screen::{AriaRole, Element, Sheet, Viewer};
 
-/// A screen as a web page. Links lead to `base` with the id of their element as `element`; forms post to it.
-#[must_use]
-pub fn page(tree: &Tree, base: &str) -> String {
-    let mut page = Page { out: String::new(), base, inside_form: false, level: 2 };
-    // Writing to a string does not fail.
-    let _written = page.whole(tree);
-    page.out
+/// The page of a screen whose page would be longer than any may be.
+const TOO_LONG: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Too long</title></head>\
+                        <body><main><h1>This page is too long</h1><p>Go back, or look at less of it.</p></main></body></html>\n";
+
+/// Frame around a screen.
+#[derive(Debug, Clone, Default)]
+pub struct Frame<'a> {
+    /// Beginning of every address of the page: empty, or a path without a slash at its end.
+    pub base: &'a str,
+    /// The bar with the task; none for a reader who gets the task in another way.
+    pub task: Option<TaskBar<'a>>,
+    /// The end of the episode, if it is over.
+    pub over: Option<Ended>,
 }
 
-struct Page<'a> {
-    out: String,
-    base: &'a str,
-    inside_form: bool,
-    /// Level of the next heading.
-    level: u8,
+/// The task, as a person who plays reads it.
+#[derive(Debug, Clone, Serialize)]
+pub struct TaskBar<'a> {
+    /// The instruction.
+    pub text: &'a str,
+    /// Names of the answers that the task asks for.
+    pub answers: Vec<&'a str>,
 }
 
-impl Page<'_> {
-    fn whole(&mut self, tree: &Tree) -> fmt::Result {
-        let title = Escaped(&tree.title);
-        write!(
-            self.out,
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        )?;
-        let (above, below): (Vec<&Element>, Vec<&Element>) =
-            tree.elements.iter().partition(|element| element.role == AriaRole::Navigation);
-        above.into_iter().try_for_each(|element| self.element(element))?;
-        self.out.push_str("<main>\n<div aria-live=\"polite\">\n");
-        let toasts = below.iter().take_while(|element| element.role != AriaRole::Heading);
-        toasts.copied().try_for_each(|element| self.element(element))?;
-        self.out.push_str("</div>\n");
-        let rest = below.iter().skip_while(|element| element.role != AriaRole::Heading);
-        rest.copied().try_for_each(|element| self.element(element))?;
-        self.out.push_str("</main>\n<footer>\n");
-        if let Some(scroll) = tree.scroll {
-            writeln!(self.out, "<p>Part {} of {} of the long texts.</p>", scroll.part, scroll.parts)?;
-            self.leave(SCROLL, "up", "Scroll up")?;
-            self.leave(SCROLL, "down", "Scroll down")?;
-        }
-        if tree.back {
-            self.leave(GO, "back", "Back")?;
-        }
-        self.leave(GO, "home", "Home")?;
-        self.out.push_str("</footer>\n</body>\n</html>\n");
-        Ok(())
-    }
+/// The end of an episode.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Ended {
+    /// The verdict; none for a reader who may not see it, or where there is none yet.
+    pub verdict: Option<Score>,
+}
 
-    fn leave(&mut self, field: &str, value: &str, name: &str) -> fmt::Result {
-        let base = Escaped(self.base);
-        writeln!(
-            self.out,
-            "<form method=\"post\" action=\"{base}\"><button name=\"{field}\" value=\"{value}\">{name}</button></form>"
-        )
-    }
+/// A verdict, as far as a page shows it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Score {
+    /// From 0 to 1.
+    pub score: f64,
+    /// The clauses of the goal.
+    pub checks: Vec<CheckLine>,
+}
 
-    /// One element after the other; values that follow each other make one list.
-    fn all(&mut self, elements: &[Element]) -> fmt::Result {
-        let mut elements = elements;
-        while let Some((first, rest)) = elements.split_first() {
-            if first.role == AriaRole::Cell {
-                let count = elements.iter().take_while(|element| element.role == AriaRole::Cell).count();
-                let (cells, behind) = elements.split_at(count);
-                self.values(cells)?;
-                elements = behind;
-            } else {
-                self.element(first)?;
-                elements = rest;
-            }
-        }
-        Ok(())
-    }
+/// A clause of a verdict.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CheckLine {
+    /// Its name.
+    pub name: String,
+    /// True if it holds.
+    pub passed: bool,
+    /// Evidence.
+    pub evidence: String,
+}
 
-    fn values(&mut self, cells: &[Element]) -> fmt::Result {
-        self.out.push_str("<dl>\n");
-        for cell in cells {
-            let (name, value) = (Escaped(&cell.name), Escaped(cell.value.as_deref().unwrap_or_default()));
-            writeln!(self.out, "<dt>{name}</dt><dd>{value}</dd>")?;
-        }
-        self.out.push_str("</dl>\n");
-        Ok(())
-    }
+#[derive(Serialize)]
+struct Link {
+    href: String,
+    label: String,
+    icon: Option<Arc<str>>,
+    current: bool,
+}
 
-    fn element(&mut self, element: &Element) -> fmt::Result {
-        let (name, value) = (Escaped(&element.name), Escaped(element.value.as_deref().unwrap_or_default()));
-        match element.role {
-            AriaRole::Navigation => {
-                writeln!(self.out, "<nav aria-label=\"{name}\"><ul>")?;
-                for link in &element.children {
-                    self.out.push_str("<li>");
-                    self.element(link)?;
-                    self.out.push_str("</li>\n");
-                }
-                self.out.push_str("</ul></nav>\n");
-                Ok(())
-            }
-            AriaRole::Heading => writeln!(self.out, "<h1>{name}</h1>"),
-            AriaRole::Status => writeln!(self.out, "<p class=\"toast\" role=\"status\">{value}</p>"),
-            AriaRole::Alert => writeln!(self.out, "<p class=\"alert\" role=\"alert\">{value}</p>"),
-            AriaRole::Cell => self.values(std::slice::from_ref(element)),
-            AriaRole::Link => self.link(element),
-            AriaRole::Button | AriaRole::Tab => self.button(element),
-            AriaRole::Textbox | AriaRole::Searchbox | AriaRole::Checkbox | AriaRole::Combobox => {
-                self.in_form(|page| page.input(element))
-            }
-            AriaRole::Form | AriaRole::Search => self.form(element),
-            AriaRole::List => self.list(element),
-            AriaRole::Listitem => {
-                writeln!(self.out, "<section><h{0}>{name}</h{0}>", self.level)?;
-                self.deeper(|page| page.all(&element.children))?;
-                self.out.push_str("</section>\n");
-                Ok(())
-            }
-            AriaRole::Tablist => {
-                writeln!(self.out, "<div role=\"group\" aria-label=\"Tabs\">")?;
-                self.all(&element.children)?;
-                self.out.push_str("</div>\n");
-                Ok(())
-            }
-            AriaRole::Dialog => {
-                writeln!(self.out, "<section role=\"dialog\" aria-label=\"{name}\"><h{0}>{name}</h{0}>", self.level)?;
-                self.deeper(|page| page.all(&element.children))?;
-                self.out.push_str("</section>\n");
-                Ok(())
-            }
-            AriaRole::Group => self.group(element),
-        }
-    }
+#[derive(Serialize)]
+struct Toast<'a> {
+    text: &'a str,
+    wrong: bool,
+}
 
-    fn deeper(&mut self, write: impl FnOnce(&mut Self) -> fmt::Result) -> fmt::Result {
-        self.level = (self.level + 1).min(6);
-        let written = write(self);
-        self.level -= 1;
-        written
-    }
+/// The page of the screen where a viewer is.
+///
+/// # Errors
+/// When an expression of the screen is at fault.
+pub fn page(viewer: &Viewer, world: &World, frame: &Frame<'_>) -> Result<String, CallError> {
+    let (context, screen) = context(viewer, world, frame)?;
+    // A template that fails must not keep anybody from the screen.
+    let page = world.app().theme.render(&screen, context.clone()).or_else(|_| Theme::render_default(context));
+    Ok(page.unwrap_or_else(|_| TOO_LONG.to_owned()))
+}
 
-    /// A form of its own around something, unless it stands in one.
-    fn in_form(&mut self, write: impl FnOnce(&mut Self) -> fmt::Result) -> fmt::Result {
-        if self.inside_form {
-            return write(self);
-        }
-        writeln!(self.out, "<form method=\"post\" action=\"{}\">", Escaped(self.base))?;
-        self.inside_form = true;
-        let written = write(self);
-        self.inside_form = false;
-        self.out.push_str("</form>\n");
-        written
-    }
+/// The page of the screen where a viewer is, by the templates of its app alone.
+///
+/// # Errors
+/// When a template of the app fails, in words; or an expression of the screen is at fault.
+pub fn themed_page(viewer: &Viewer, world: &World, frame: &Frame<'_>) -> Result<String, String> {
+    let (context, screen) = context(viewer, world, frame).map_err(|error| error.to_string())?;
+    world.app().theme.render(&screen, context).map_err(|error| format!("the page of the screen {screen}: {error}"))
+}
 
-    fn form(&mut self, element: &Element) -> fmt::Result {
-        let sends = |child: &Element| child.role == AriaRole::Button;
-        let own = !element.children.iter().any(sends);
-        self.in_form(|page| {
-            if !element.name.is_empty() {
-                writeln!(page.out, "<fieldset><legend>{}</legend>", Escaped(&element.name))?;
-            }
-            // The button that sends the form comes first in it, so that the key Enter presses that one.
-            if let Some(submit) = element.children.iter().find(|child| child.id.ends_with("/form-submit")) {
-                writeln!(
-                    page.out,
-                    "<button hidden name=\"{ELEMENT}\" value=\"{}\" tabindex=\"-1\"></button>",
-                    Escaped(&submit.id)
-                )?;
-            }
-            page.all(&element.children)?;
-            if own {
-                page.out.push_str("<button>Apply</button>\n");
-            }
-            if !element.name.is_empty() {
-                page.out.push_str("</fieldset>\n");
-            }
-            Ok(())
-        })
-    }
+fn context(viewer: &Viewer, world: &World, frame: &Frame<'_>) -> Result<(Value, Arc<str>), CallError> {
+    let app = Arc::clone(world.app());
+    let sheet = viewer.sheet(world)?;
+    let author = Author { viewer, world, frame, looks: &app.theme.looks };
+    Ok((author.context(&sheet)?, Arc::clone(&sheet.tree.screen)))
+}
 
-    fn group(&mut self, element: &Element) -> fmt::Result {
-        if element.name.is_empty() {
-            return self.all(&element.children);
-        }
-        let name = Escaped(&element.name);
-        if self.inside_form {
-            writeln!(self.out, "<fieldset><legend>{name}</legend>")?;
-            self.all(&element.children)?;
-            self.out.push_str("</fieldset>\n");
-            return Ok(());
-        }
-        writeln!(self.out, "<section><h{0}>{name}</h{0}>", self.level)?;
-        self.deeper(|page| page.all(&element.children))?;
-        self.out.push_str("</section>\n");
-        Ok(())
-    }
+/// Writes down what templates see.
+struct Author<'a> {
+    viewer: &'a Viewer,
+    world: &'a World,
+    frame: &'a Frame<'a>,
+    looks: &'a Looks,
+}
 
-    fn link(&mut self, element: &Element) -> fmt::Result {
-        let (base, id, name) = (Escaped(self.base), &element.id, Escaped(&element.name));
-        let query = Encoded(id);
-        write!(self.out, "<a href=\"{base}?{ELEMENT}={query}\" data-element=\"{}\">{name}</a> ", Escaped(id))
-    }
-
-    fn button(&mut self, element: &Element) -> fmt::Result {
-        let (id, name) = (Escaped(&element.id), Escaped(&element.name));
-        let pressed = if element.value.is_some() { " aria-pressed=\"true\"" } else { "" };
-        let disabled = if element.disabled { " disabled" } else { "" };
-        self.in_form(|page| {
-            writeln!(
-                page.out,
-                "<button name=\"{ELEMENT}\" value=\"{id}\" data-element=\"{id}\"{pressed}{disabled}>{name}</button>"
-            )
-        })
-    }
-
-    fn input(&mut self, element: &Element) -> fmt::Result {
-        let (id, name) = (Escaped(&element.id), Escaped(&element.name));
-        let text = element.value.as_deref().unwrap_or_default();
-        let value = Escaped(text);
-        let mut marks = String::new();
-        if element.invalid.is_some() {
-            write!(marks, " aria-invalid=\"true\" aria-describedby=\"{id}-wrong\"")?;
-        }
-        if element.required {
-            marks.push_str(" aria-required=\"true\"");
-        }
-        write!(marks, " id=\"{id}\" data-element=\"{id}\"")?;
-        writeln!(self.out, "<label for=\"{id}\">{name}</label>")?;
-        match element.role {
-            AriaRole::Checkbox => {
-                let checked = if text == "true" { " checked" } else { "" };
-                writeln!(
-                    self.out,
-                    "<input type=\"hidden\" name=\"{OPTION}{id}\" value=\"false\">\
-                     <input type=\"checkbox\" name=\"{OPTION}{id}\" value=\"true\"{checked}{marks}>"
-                )?;
-            }
-            AriaRole::Combobox => {
-                writeln!(self.out, "<select name=\"{OPTION}{id}\"{marks}>")?;
-                for option in &element.options {
-                    let selected = if *option.value == *text { " selected" } else { "" };
-                    let (value, name) = (Escaped(&option.value), Escaped(&option.name));
-                    writeln!(self.out, "<option value=\"{value}\"{selected}>{name}</option>")?;
-                }
-                self.out.push_str("</select>\n");
-            }
-            // A line break right behind the tag would be left out by browsers.
-            _ if element.multiline => writeln!(self.out, "<textarea name=\"{TEXT}{id}\"{marks}>\n{value}</textarea>")?,
-            role => {
-                let kind = if role == AriaRole::Searchbox { "search" } else { "text" };
-                writeln!(self.out, "<input type=\"{kind}\" name=\"{TEXT}{id}\" value=\"{value}\"{marks}>")?;
-            }
-        }
-        if let Some(hint) = &element.hint {
-            writeln!(self.out, "<p class=\"hint\">{}</p>", Escaped(hint))?;
-        }
-        if let Some(wrong) = &element.invalid {
-            writeln!(self.out, "<p class=\"invalid\" id=\"{id}-wrong\">{}</p>", Escaped(wrong))?;
-        }
-        Ok(())
-    }
-
-    /// Rows as a table where they are alike; what stands around them before and behind it.
-    fn list(&mut self, list: &Element) -> fmt::Result {
-        let name = Escaped(&list.name);
-        writeln!(self.out, "<section aria-label=\"{name}\"><h{0}>{name}</h{0}>", self.level)?;
-        self.deeper(|page| {
-            let mut children = list.children.as_slice();
-            while let Some((first, rest)) = children.split_first() {
-                if first.role == AriaRole::Listitem && is_flat(first) {
-                    let rows = children.iter().take_while(|row| row.role == AriaRole::Listitem && is_flat(row));
-                    let (table, behind) = children.split_at(rows.count());
-                    page.table(table)?;
-                    children = behind;
-                } else {
-                    page.element(first)?;
-                    children = rest;
-                }
-            }
-            Ok(())
-        })?;
-        self.out.push_str("</section>\n");
-        Ok(())
-    }
-
-    fn table(&mut self, rows: &[Element]) -> fmt::Result {
-        let cells = |row: &Element| -> Vec<String> {
-            row.children.iter().filter(|cell| cell.role == AriaRole::Cell).map(|cell| cell.name.clone()).collect()
+impl Author<'_> {
+    fn context(&self, sheet: &Sheet) -> Result<Value, CallError> {
+        let app = self.world.app();
+        let title = self.looks.title.as_deref().map_or_else(|| crate::app::screen::words(&app.name), str::to_owned);
+        let icon = self.looks.icon.as_deref().unwrap_or("apps");
+        let about = [("name", &*app.name), ("title", &*title), ("icon", icon), ("about", &*app.about)];
+        let home = if sheet.screen == 0 { self.panels(&self.looks.home, sheet)? } else { Vec::new() };
+        let at = |panels: &BTreeMap<usize, Vec<Panel>>| {
+            panels.get(&sheet.screen).map(|panels| self.panels(panels, sheet)).transpose()
         };
-        let mut columns: Vec<String> = Vec::new();
-        for name in rows.iter().flat_map(cells) {
-            if !columns.contains(&name) {
-                columns.push(name);
-            }
+        let (beside, under) = (at(&self.looks.beside)?, at(&self.looks.under)?);
+        Ok(Value::from_pairs([
+            ("app", value(BTreeMap::from(about))),
+            ("page", self.page(sheet, &title)),
+            ("screen", self.screen(sheet, usize::MAX)),
+            (
+                "panels",
+                Value::from_pairs([
+                    ("home", Value::from(home)),
+                    ("beside", Value::from(beside.unwrap_or_default())),
+                    ("under", Value::from(under.unwrap_or_default())),
+                ]),
+            ),
+        ]))
+    }
+
+    fn page(&self, sheet: &Sheet, title: &str) -> Value {
+        let toast =
+            sheet.tree.elements.get(1).filter(|element| matches!(element.role, AriaRole::Status | AriaRole::Alert));
+        let toast = toast.map(|element| Toast {
+            text: element.value.as_deref().unwrap_or_default(),
+            wrong: element.role == AriaRole::Alert,
+        });
+        let (nav, more) = self.nav(sheet);
+        let primary: Vec<Link> =
+            self.looks.nav.iter().filter(|entry| entry.primary).map(|entry| self.entry(entry, sheet)).collect();
+        Value::from_pairs([
+            ("title", Value::from(title)),
+            ("base", Value::from(self.frame.base)),
+            ("path", Value::from(self.address(&sheet.address))),
+            ("home", Value::from(self.address("/"))),
+            ("nav", value(&nav)),
+            ("more", value(&more)),
+            ("primary", value(&primary)),
+            ("back", Value::from(sheet.tree.back)),
+            ("toast", value(&toast)),
+            ("task", value(&self.frame.task)),
+            ("over", value(&self.frame.over)),
+            ("script", Value::from(self.world.app().theme.has_script())),
+            ("scroll", value(sheet.tree.scroll)),
+            ("search", self.search(sheet)),
+            ("shell", Value::from(self.looks.shell.unwrap_or("sidebar"))),
+        ])
+    }
+
+    fn address(&self, address: &str) -> String {
+        format!("{}{address}", self.frame.base)
+    }
+
+    fn path_of(&self, screen: usize) -> String {
+        let name = &self.world.app().screens.screens[screen].name;
+        let mark = if **name == *crate::screen::ASSETS { "~" } else { "" };
+        self.address(&if screen == 0 { "/".to_owned() } else { format!("/{mark}{name}") })
+    }
+
+    fn entry(&self, entry: &NavEntry, sheet: &Sheet) -> Link {
+        let screen = &self.world.app().screens.screens[entry.screen];
+        Link {
+            href: self.path_of(entry.screen),
+            label: entry.label.as_deref().map_or_else(|| self.screen_label(&screen.name, &screen.label), str::to_owned),
+            icon: entry.icon.clone(),
+            current: entry.screen == sheet.screen,
         }
-        self.out.push_str("<table><thead><tr><th scope=\"col\">Entry</th>");
-        for name in &columns {
-            write!(self.out, "<th scope=\"col\">{}</th>", Escaped(name))?;
+    }
+
+    fn screen_label(&self, name: &Arc<str>, label: &Arc<str>) -> String {
+        self.looks.labels.get(name).unwrap_or(label).to_string()
+    }
+
+    /// Links of the theme, and links to the other screens that need no arguments.
+    fn nav(&self, sheet: &Sheet) -> (Vec<Link>, Vec<Link>) {
+        let screens = &self.world.app().screens.screens;
+        let plain = (0..screens.len()).filter(|place| screens[*place].args.is_empty());
+        let named = |place: &usize| self.looks.nav.iter().any(|entry| entry.screen == *place);
+        let link = |place| self.entry(&NavEntry { screen: place, label: None, icon: None, primary: false }, sheet);
+        if self.looks.nav.is_empty() {
+            return (plain.map(link).collect(), Vec::new());
         }
-        self.out.push_str("<th scope=\"col\">Actions</th></tr></thead><tbody>\n");
-        for row in rows {
-            write!(self.out, "<tr data-row=\"{}\"><th scope=\"row\">{}</th>", Escaped(&row.id), Escaped(&row.name))?;
-            for name in &columns {
-                let cell = row.children.iter().find(|cell| cell.role == AriaRole::Cell && cell.name == *name);
-                let value = cell.and_then(|cell| cell.value.as_deref()).unwrap_or_default();
-                write!(self.out, "<td>{}</td>", Escaped(value))?;
-            }
-            self.out.push_str("<td>");
-            for control in row.children.iter().filter(|child| child.role != AriaRole::Cell) {
-                self.element(control)?;
-            }
-            self.out.push_str("</td></tr>\n");
-        }
-        self.out.push_str("</tbody></table>\n");
-        Ok(())
+        let nav = self.looks.nav.iter().filter(|entry| !entry.primary).map(|entry| self.entry(entry, sheet));
+        (nav.collect(), plain.filter(|place| *place > 0 && !named(place)).map(link).collect())
+    }
+
+    /// The search box of every page.
+    fn search(&self, sheet: &Sheet) -> Value {
+        let Some(entry) = &self.looks.search else { return Value::from(()) };
+        let screen = &self.world.app().screens.screens[entry.screen];
+        let input = screen.view_inputs.iter().find(|input| matches!(input.kind, ViewInputKind::Search));
+        let Some(input) = input else { return Value::from(()) };
+        let here = sheet.view(self.world).into_iter().filter(|_| sheet.screen == entry.screen);
+        let value = here.filter(|(word, _)| *word == input.word).map(|(_, value)| value.to_string()).next();
+        Value::from_pairs([
+            ("path", Value::from(self.path_of(entry.screen))),
+            ("word", Value::from(&*input.word)),
+            ("label", Value::from(self.entry(entry, sheet).label)),
+            ("element", Value::from(&*input.key)),
+            ("here", Value::from(sheet.screen == entry.screen)),
+            ("value", Value::from(value.unwrap_or_default())),
+        ])
+    }
+
+    fn panels(&self, panels: &[Panel], here: &Sheet) -> Result<Vec<Value>, CallError> {
+        panels.iter().map(|panel| self.panel(panel, here)).collect()
+    }
+
+    fn panel(&self, panel: &Panel, here: &Sheet) -> Result<Value, CallError> {
+        let screen = &self.world.app().screens.screens[panel.screen];
+        let key = |word: &Arc<str>| screen.view_inputs.iter().find(|input| input.word == *word).map(|input| &input.key);
+        let view: OrdMap<Arc<str>, Arc<str>> = panel
+            .view
+            .iter()
+            .filter_map(|(word, value)| Some((Arc::clone(key(word)?), self.meant(value, here)?)))
+            .collect();
+        let sheet = self.viewer.sheet_beside(self.world, panel.screen, &view)?;
+        let title =
+            panel.title.as_deref().map_or_else(|| self.screen_label(&screen.name, &screen.label), str::to_owned);
+        let screen = self.screen(&sheet, panel.take);
+        Ok(Value::from_pairs([
+            ("title", Value::from(title)),
+            ("href", Value::from(self.address(&sheet.address))),
+            ("screen", screen),
+        ]))
+    }
+
+    /// The value of a word of a panel's address.
+    fn meant(&self, value: &Arc<str>, here: &Sheet) -> Option<Arc<str>> {
+        if **value == *ROW { here.row_id(self.world) } else { Some(Arc::clone(value)) }
+    }
+
+    /// A screen as templates see it.
+    fn screen(&self, sheet: &Sheet, take: usize) -> Value {
+        let modeller = Modeller { world: self.world, looks: self.looks, sheet, base: self.frame.base, take };
+        let elements = body(&sheet.tree.elements);
+        let nodes = modeller.nodes(elements);
+        let toolbar = Node::toolbar(&nodes, sheet, self.world);
+        let kind = kind_of(&nodes, sheet.screen);
+        let of_role = |role: &str| nodes.iter().filter(|node| node.role() == role).collect::<Vec<_>>();
+        let lists: BTreeMap<Arc<str>, &Node> = nodes.iter().filter_map(|node| Some((node.view()?, node))).collect();
+        let acts: Vec<&Node> = nodes.iter().filter(|node| matches!(node.role(), "button" | "link")).collect();
+        let detail = nodes.iter().find(|node| node.is_row());
+        let name = &sheet.tree.screen;
+        let nav = self.looks.nav.iter().find(|entry| entry.screen == sheet.screen && !entry.primary);
+        let called = self.looks.labels.get(name).or_else(|| nav?.label.as_ref());
+        let title = called.map_or_else(|| sheet.tree.title.clone(), ToString::to_string);
+        Value::from_pairs([
+            ("name", Value::from(&**name)),
+            ("title", Value::from(title)),
+            ("kind", Value::from(kind)),
+            ("path", Value::from(modeller.path())),
+            ("address", Value::from(self.address(&sheet.address))),
+            ("lists", value(&lists)),
+            ("detail", value(detail)),
+            ("acts", value(&acts)),
+            ("forms", value(of_role("form"))),
+            ("dialogs", value(of_role("dialog"))),
+            ("banners", value(of_role("status"))),
+            ("toolbar", toolbar),
+            ("dialog", Value::from(sheet.tree.all().iter().any(|element| element.role == AriaRole::Dialog))),
+            ("nodes", value(&nodes)),
+        ])
     }
 }
 
-/// True if a row fits into a row of a table.
-fn is_flat(row: &Element) -> bool {
-    row.children.iter().all(|child| !matches!(child.role, AriaRole::List | AriaRole::Listitem | AriaRole::Group))
+/// Elements below the heading.
+fn body(elements: &[Element]) -> &[Element] {
+    let heading = elements.iter().position(|element| element.role == AriaRole::Heading);
+    heading.map_or(elements, |place| &elements[place + 1..])
 }
 
-/// Text in markup, in an element or between double quotes.
-struct Escaped<'a>(&'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for letter in self.0.chars() {
-            match letter {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                // Not allowed in markup at all.
-                letter if letter.is_control() && !letter.is_whitespace() => f.write_str("\u{fffd}")?,
-                letter => f.write_char(letter)?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Text in the query of a link (RFC 3986).
-struct Encoded<'a>(&'a str);
-
-impl fmt::Display for Encoded<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in self.0.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                    f.write_char(char::from(byte))?;
-                }
-                other => write!(f, "%{other:02X}")?,
-            }
-        }
-        Ok(())
+/// The kind of screen: home, list, detail, form, or mixed.
+fn kind_of(nodes: &[Node], screen: usize) -> &'static str {
+    let any = |role: &str| nodes.iter().any(|node| node.role() == role);
+    if nodes.iter().any(Node::is_row) {
+        "detail"
+    } else if nodes.iter().any(|node| node.view().is_some()) {
+        "list"
+    } else if any("form") {
+        "form"
+    } else if screen == 0 {
+        "home"
+    } else {
+        "mixed"
     }
 }

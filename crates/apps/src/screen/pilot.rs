@@ -102,8 +102,21 @@ impl Attempt<'_> {
         Ok(Some(shown).filter(|shown| shown.error.is_none()))
     }
 
+    /// Clicks; a link that leads where one is already is left alone, as browsers only load such a page again.
     fn click(&mut self, element: impl Into<String>) -> Result<bool, CallError> {
-        Ok(self.act(GuiAction::Click { element: element.into() })?.is_some())
+        let element = element.into();
+        let target = self.viewer.address_of(&self.world, &element)?;
+        if target.is_some_and(|target| self.viewer.address(&self.world).is_ok_and(|here| here == target)) {
+            return Ok(true);
+        }
+        Ok(self.act(GuiAction::Click { element })?.is_some())
+    }
+
+    /// Opens a dialog, unless it is open from before.
+    pub(super) fn bring_up(&mut self, id: &str) -> Result<bool, CallError> {
+        let tree = self.tree()?;
+        let is_open = tree.all().iter().any(|element| *element.id == *id && element.role == AriaRole::Dialog);
+        if is_open { Ok(true) } else { self.click(id) }
     }
 
     /// Takes an offer with the arguments of a call; none where it does not lead there.
@@ -164,7 +177,7 @@ impl Attempt<'_> {
         if button {
             if !form.asks() && !form.confirm {
                 press = id.to_owned();
-            } else if !self.click(id)? {
+            } else if !self.bring_up(id)? {
                 return Ok(None);
             }
         }

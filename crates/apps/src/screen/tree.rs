@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use super::command::Command;
 use serde::Serialize;
+
+use super::command::Command;
+use crate::kinds::Type;
+use crate::value::{RowKey, Value};
 
 /// Tree of the screen.
 #[derive(Debug, Clone, Serialize)]
@@ -67,6 +70,30 @@ pub struct Element {
     pub children: Vec<Element>,
     #[serde(skip)]
     pub(super) command: Option<Command>,
+    /// Its subject, for pages that show it in a way of its own.
+    #[serde(skip)]
+    pub(crate) facts: Option<Box<Facts>>,
+}
+
+/// Subject of an element. It says nothing that the element does not show.
+#[derive(Debug, Clone)]
+pub(crate) enum Facts {
+    /// A value, by the name of its column.
+    Value { key: Arc<str>, value: Value, kind: Type },
+    /// Values of a row that a column refers to, by the name of the column.
+    Inner { key: Arc<str>, cells: Vec<Element> },
+    /// Rows that belong to one, by their name.
+    Children { key: Arc<str> },
+    /// A row.
+    Row(RowKey),
+    /// The rows of a view.
+    List { view: usize },
+    /// A page of so many, with the number of all rows.
+    Pages { page: usize, pages: usize, total: usize },
+    /// An input, by the name of its parameter.
+    Input { key: Arc<str>, kind: Type },
+    /// Runs an action, with or without inputs.
+    Act { action: usize, asks: bool },
 }
 
 /// Something that can be selected.
@@ -165,6 +192,7 @@ impl Element {
             invalid: None,
             children: Vec::new(),
             command: None,
+            facts: None,
         }
     }
 
@@ -178,6 +206,10 @@ impl Element {
 
     pub(super) fn with(self, children: Vec<Self>) -> Self {
         Self { children, ..self }
+    }
+
+    pub(super) fn about(self, facts: Facts) -> Self {
+        Self { facts: Some(Box::new(facts)), ..self }
     }
 
     pub(super) fn doing(self, command: Command) -> Self {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Tree;
 use super::build::{Builder, Read};
+pub use super::open_screen::DRAFT_CHARACTERS_MAX;
 use super::open_screen::{OpenScreen, Toast};
 use crate::kinds::Type;
 use crate::run::{CallError, Raised, Reply, World};
@@ -19,8 +20,6 @@ use crate::value::Value;
 
 /// Number of screens that one can go back.
 pub const ROUTE_DEPTH_MAX: usize = 50;
-/// Longest text of an input, in characters.
-pub const DRAFT_CHARACTERS_MAX: usize = 10_000;
 /// Inputs of one screen that hold something.
 pub const DRAFTS_MAX: usize = 2_000;
 
@@ -51,6 +50,11 @@ pub enum GuiAction {
     Scroll {
         /// Direction.
         direction: Direction,
+    },
+    /// Goes to an address, as links have them.
+    Open {
+        /// Path and query: `/orders/W123?tab=items`.
+        address: String,
     },
     /// Goes to the screen before.
     Back,

@@ -1,10 +1,10 @@
-//! A browser that knows forms and links: it reads pages with a real parser and sends what a browser would send.
+//! A browser that knows addresses, forms and links: it reads pages with a real parser and sends what a browser would send.
 
 use std::collections::BTreeMap;
 
-use palestra_apps::html;
+use palestra_apps::html::{self, Frame, Method, PageRequest, PageResponse, respond};
 use palestra_apps::run::World;
-use palestra_apps::screen::{ActionOutcome, GuiAction, Viewer};
+use palestra_apps::screen::{GuiAction, Viewer};
 use scraper::{ElementRef, Html, Selector};
 
 pub(crate) const BASE: &str = "/app/0b5c";
@@ -16,11 +16,10 @@ pub(crate) struct Browser {
     entered: BTreeMap<String, String>,
 }
 
-/// Action of a pressed control.
-enum Pressed {
-    Link(Vec<(String, String)>),
-    Checkbox(bool),
-    Button,
+/// The page of the present screen, by the templates of its app.
+pub(crate) fn page_of(viewer: &Viewer, world: &World) -> String {
+    let frame = Frame { base: BASE, ..Frame::default() };
+    html::themed_page(viewer, world, &frame).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 impl Browser {
@@ -29,48 +28,61 @@ impl Browser {
     }
 
     pub(crate) fn page(&self) -> String {
-        html::page(&self.viewer.tree(&self.world).expect("a tree"), BASE)
+        page_of(&self.viewer, &self.world)
+    }
+
+    fn here(&self) -> String {
+        format!("{BASE}{}", self.viewer.address(&self.world).expect("an address"))
     }
 
     /// Does with the page what an action does on the screen.
     pub(crate) fn perform(&mut self, action: &GuiAction) {
-        let _shown = match action {
+        match action {
             GuiAction::Type { element, text: value } | GuiAction::Select { element, option: value } => {
                 self.enter(element, value);
-                return;
             }
-            GuiAction::Click { element } => {
-                // What was entered may have to be sent before the control comes into sight.
-                if seek(&Html::parse_document(&self.page()), element).is_none() {
-                    self.flush(None);
-                }
-                let page = Html::parse_document(&self.page());
-                let pressed = pressed(control(&page, element));
-                match pressed {
-                    Pressed::Checkbox(checked) => {
-                        let was = self.entered.get(element).map_or(checked, |entered| entered == "true");
-                        self.enter(element, if was { "false" } else { "true" });
-                        return;
-                    }
-                    Pressed::Link(fields) => {
-                        self.flush(None);
-                        self.post(&fields)
-                    }
-                    Pressed::Button => {
-                        self.flush(Some(element));
-                        let page = Html::parse_document(&self.page());
-                        let form = form_of(control(&page, element));
-                        let mut fields = self.fields(form);
-                        fields.push(("element".to_owned(), element.clone()));
-                        self.entered.clear();
-                        self.post(&fields)
-                    }
-                }
-            }
-            GuiAction::Back => self.post(&[("go".to_owned(), "back".to_owned())]),
-            GuiAction::Home => self.post(&[("go".to_owned(), "home".to_owned())]),
+            GuiAction::Click { element } => self.click(element),
+            GuiAction::Back => self.go("back"),
+            GuiAction::Home => self.go("home"),
+            GuiAction::Open { address } => self.get(&format!("{BASE}{address}")),
             GuiAction::Scroll { .. } => panic!("nobody scrolls here"),
-        };
+        }
+    }
+
+    fn click(&mut self, element: &str) {
+        // What was entered may have to be sent before the control comes into sight.
+        if seek(&Html::parse_document(&self.page()), element).is_none() {
+            self.flush(None);
+        }
+        if let Some(address) = self.viewer.address_of(&self.world, element).expect("a screen") {
+            self.flush(None);
+            let page = Html::parse_document(&self.page());
+            let target = format!("{BASE}{address}");
+            let there = page.select(&selector("a[href]")).any(|link| link.attr("href") == Some(&target));
+            assert!(there, "no link leads to {target}\n{}", page.html());
+            self.get(&target);
+            return;
+        }
+        let page = Html::parse_document(&self.page());
+        let control = control(&page, element);
+        if control.value().name() == "input" {
+            let was = self.entered.get(element).map_or(control.attr("checked").is_some(), |entered| entered == "true");
+            self.enter(element, if was { "false" } else { "true" });
+            return;
+        }
+        assert_eq!((control.attr("name"), control.attr("value")), (Some("element"), Some(element)));
+        self.flush(Some(element));
+        let page = Html::parse_document(&self.page());
+        let form = form_of(seek(&page, element).expect("a button"));
+        let mut fields = self.fields(form);
+        fields.push(("element".to_owned(), element.to_owned()));
+        let target = form.attr("action").expect("an address").to_owned();
+        self.entered.clear();
+        self.post(&target, &fields);
+    }
+
+    fn go(&mut self, way: &str) {
+        self.post(&self.here(), &[("go".to_owned(), way.to_owned())]);
     }
 
     /// Enters something into a form, after sending what was entered into another.
@@ -84,24 +96,57 @@ impl Browser {
         let Some(first) = self.entered.keys().next().cloned() else { return };
         let page = Html::parse_document(&self.page());
         let form = form_of(control(&page, &first));
-        if beside.is_some_and(|element| form_of(control(&page, element)).id() == form.id()) {
+        let same = |element| seek(&page, element).is_some_and(|control| form_of(control).id() == form.id());
+        if beside.is_some_and(same) {
             return;
         }
         let fields = self.fields(form);
+        let target = form.attr("action").expect("an address").to_owned();
+        let looks = form.attr("method") == Some("get");
         self.entered.clear();
-        let _shown = self.post(&fields);
+        if looks {
+            self.get(&format!("{target}?{}", encode(&fields)));
+        } else {
+            self.post(&target, &fields);
+        }
     }
 
-    fn post(&mut self, fields: &[(String, String)]) -> ActionOutcome {
-        let actions = html::actions(fields).expect("fields of a page");
-        self.viewer.act_all(&mut self.world, &actions).expect("no fault of the definition")
+    fn get(&mut self, target: &str) {
+        self.send(Method::Get, target, &[]);
+    }
+
+    fn post(&mut self, target: &str, fields: &[(String, String)]) {
+        self.send(Method::Post, target, fields);
+    }
+
+    /// Sends a request, and follows where it is sent on to.
+    fn send(&mut self, method: Method, target: &str, form: &[(String, String)]) {
+        let address = target.strip_prefix(BASE).expect("an address of the app");
+        let (path, query) = address.split_once('?').unwrap_or((address, ""));
+        let request = PageRequest { method, path, query, form };
+        let frame = Frame { base: BASE, ..Frame::default() };
+        let (_, answer) = respond(&mut self.viewer, &mut self.world, &request, &frame).expect("no fault");
+        match answer {
+            PageResponse::Html(_) => assert_eq!(method, Method::Get),
+            PageResponse::Redirect(target) => {
+                assert_eq!(target, self.here());
+                let address = target.strip_prefix(BASE).expect("an address of the app");
+                let (path, query) = address.split_once('?').unwrap_or((address, ""));
+                let request = PageRequest { method: Method::Get, path, query, form: &[] };
+                let (_, answer) = respond(&mut self.viewer, &mut self.world, &request, &frame).expect("no fault");
+                assert!(matches!(answer, PageResponse::Html(_)), "{target}: {answer:?}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Fields that a form sends, without its buttons.
     fn fields(&self, form: ElementRef<'_>) -> Vec<(String, String)> {
-        assert_eq!((form.attr("method"), form.attr("action")), (Some("post"), Some(BASE)));
         let mut fields = Vec::new();
         for input in form.select(&selector("input, select, textarea")) {
+            if input.attr("name").is_none() && input.attr("type") == Some("checkbox") {
+                panic!("a checkbox without a name");
+            }
             let name = input.attr("name").expect("a name").to_owned();
             let entered = input.attr("data-element").and_then(|id| self.entered.get(id)).cloned();
             let value = match (input.value().name(), input.attr("type")) {
@@ -147,38 +192,16 @@ fn form_of(control: ElementRef<'_>) -> ElementRef<'_> {
         .expect("a control stands in a form")
 }
 
-fn pressed(control: ElementRef<'_>) -> Pressed {
-    match control.value().name() {
-        "a" => {
-            let target = control.attr("href").expect("a link leads somewhere");
-            let (base, query) = target.split_once('?').expect("a query");
-            let (field, value) = query.split_once('=').expect("a field");
-            assert_eq!((base, field), (BASE, "element"));
-            Pressed::Link(vec![(field.to_owned(), decode(value))])
-        }
-        "input" => Pressed::Checkbox(control.attr("checked").is_some()),
-        "button" => {
-            assert_eq!(control.attr("name"), Some("element"));
-            assert_eq!(control.attr("value"), control.attr("data-element"));
-            Pressed::Button
-        }
-        other => panic!("{other} is not pressed"),
-    }
-}
-
-fn decode(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        if *first == b'%' {
-            let (digits, behind) = behind.split_at(2);
-            let digits = std::str::from_utf8(digits).expect("two digits");
-            bytes.push(u8::from_str_radix(digits, 16).expect("a byte"));
-            rest = behind;
-        } else {
-            bytes.push(*first);
-            rest = behind;
-        }
-    }
-    String::from_utf8(bytes).expect("text")
+/// Fields as the query of a form.
+fn encode(fields: &[(String, String)]) -> String {
+    let part = |text: &str| -> String {
+        text.bytes()
+            .map(|byte| match byte {
+                b' ' => "+".to_owned(),
+                byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+                byte => format!("%{byte:02X}"),
+            })
+            .collect()
+    };
+    fields.iter().map(|(name, value)| format!("{}={}", part(name), part(value))).collect::<Vec<_>>().join("&")
 }

@@ -1,12 +1,12 @@
 //! Actors that do anything.
 
 use palestra_apps::app::Role;
-use palestra_apps::html;
 use palestra_apps::run::{CallError, World};
 use palestra_apps::screen::{AriaRole, DRAFT_CHARACTERS_MAX, Direction, Element, GuiAction, ROUTE_DEPTH_MAX, Viewer};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
+use crate::browser::page_of;
 use crate::calls::random;
 use crate::fixture::{act, click, made, own, tree, type_in};
 
@@ -63,7 +63,7 @@ pub(crate) fn walk(mut world: World, seed: u64, steps: usize) -> (usize, usize) 
         assert!((1..=ROUTE_DEPTH_MAX).contains(&route.as_array().expect("a list").len()));
         if step % 50 == 0 {
             let shown = tree(&viewer, &world);
-            assert!(html::page(&shown, "/x").ends_with("</html>\n") && !shown.to_string().is_empty());
+            assert!(page_of(&viewer, &world).trim_end().ends_with("</html>") && !shown.to_string().is_empty());
             unique(&shown.all());
         }
     }
@@ -80,7 +80,7 @@ fn unique(elements: &[&Element]) {
 }
 
 /// Mostly what makes sense, and now and then what does not.
-fn anything(viewer: &Viewer, world: &World, random: &mut ChaCha8Rng) -> GuiAction {
+pub(crate) fn anything(viewer: &Viewer, world: &World, random: &mut ChaCha8Rng) -> GuiAction {
     let shown = tree(viewer, world);
     let wander = random.random_bool(0.1);
     let able: Vec<&Element> = shown
@@ -187,8 +187,11 @@ fn refused_actions_change_neither_data_nor_drafts() {
 #[test]
 fn one_goes_back_a_bounded_number_of_screens() {
     let (mut world, mut viewer) = (own(), Viewer::new());
-    for _ in 0..ROUTE_DEPTH_MAX + 10 {
-        act(&mut viewer, &mut world, &click("app-nav/loans"));
+    let members = world.app().schema.find("member").expect("a table");
+    let ids: Vec<String> =
+        world.data().rows(members).filter_map(|row| world.data().id(row)).map(ToString::to_string).collect();
+    for id in ids.iter().cycle().take(ids.len().max(ROUTE_DEPTH_MAX + 10)) {
+        act(&mut viewer, &mut world, &GuiAction::Open { address: format!("/member/{id}") });
     }
     for _ in 1..ROUTE_DEPTH_MAX {
         act(&mut viewer, &mut world, &GuiAction::Back);

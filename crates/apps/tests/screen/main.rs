@@ -1,5 +1,6 @@
 //! Screens, pages, and what actors do there.
 
+mod addresses;
 mod browser;
 mod calls;
 mod faults;
@@ -10,3 +11,4 @@ mod looks;
 mod pages;
 mod shipped;
 mod surfaces;
+mod themes;

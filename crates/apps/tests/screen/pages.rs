@@ -2,11 +2,12 @@
 
 use palestra_apps::app::Role;
 use palestra_apps::html::{self, NotActions};
-use palestra_apps::screen::{Direction, GuiAction, Viewer};
+use palestra_apps::run::World;
+use palestra_apps::screen::{Direction, GuiAction, Tree, Viewer};
 use scraper::Html;
 use serde_json::json;
 
-use crate::browser::{BASE, Browser, control, selector};
+use crate::browser::{BASE, Browser, control, page_of, selector};
 use crate::fixture::{act, begin, click, load, made, messages, own, tree, type_in};
 
 const HOSTILE: &str = "</td><script>alert(\"x\")</script> & 'y'";
@@ -24,22 +25,58 @@ fn every_control_is_labelled_and_every_form_posts_to_the_base() {
             let mut viewer = Viewer::new();
             act(&mut viewer, &mut world, &click(&screen));
             let shown = tree(&viewer, &world);
-            let page = Html::parse_document(&html::page(&shown, BASE));
-            assert!(page.errors.is_empty(), "{screen}: {:?}", page.errors);
-            assert_eq!(page.select(&selector("html[lang]")).count(), 1);
-            for part in ["title", "nav", "main", "h1", "main [aria-live]"] {
-                assert_eq!(page.select(&selector(part)).count(), 1, "{part} of {screen}");
+            let page = Html::parse_document(&page_of(&viewer, &world));
+            well_formed(&page, &screen);
+            offered(&page, &viewer, &world, &shown);
+        }
+    }
+}
+
+/// Tags are balanced, ids unique, inputs labelled, headings in order, and landmarks there.
+pub(crate) fn well_formed(page: &Html, place: &str) {
+    assert!(page.errors.is_empty(), "{place}: {:?}\n{}", page.errors, page.html());
+    for part in ["html[lang]", "title", "main", "h1", "main > [aria-live]", "a.skip"] {
+        assert_eq!(page.select(&selector(part)).count(), 1, "{part} of {place}");
+    }
+    let wrong = "script:not([src]), style, [onclick], [style], form form, a a, a button, button a";
+    let wrong: Vec<String> = page.select(&selector(wrong)).map(|element| element.html()).collect();
+    assert!(wrong.is_empty(), "{place}: {wrong:?}");
+    let mut ids: Vec<&str> = page.select(&selector("[id]")).filter_map(|element| element.attr("id")).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "{place}: an id stands twice");
+    let labels: Vec<&str> = page.select(&selector("label")).filter_map(|label| label.attr("for")).collect();
+    for input in page.select(&selector("input:not([type=hidden]), select, textarea")) {
+        let labelled = input.attr("aria-label").is_some() || input.attr("id").is_some_and(|id| labels.contains(&id));
+        assert!(labelled, "{place}: {} has no label", input.html());
+    }
+    for form in page.select(&selector("form")) {
+        assert!(form.attr("action").is_some_and(|action| action.starts_with(&format!("{BASE}/"))), "{place}");
+    }
+    let headings = selector("main h1, main h2, main h3, main h4, main h5");
+    let levels: Vec<u8> = page.select(&headings).map(|heading| heading.value().name().as_bytes()[1]).collect();
+    assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{place}: {levels:?}");
+    for control in page.select(&selector("button, a")) {
+        let text: String = control.text().collect();
+        let named = !text.trim().is_empty() || control.attr("aria-label").is_some() || control.attr("hidden").is_some();
+        assert!(named, "{place}: {}", control.html());
+    }
+}
+
+/// Checks that what can be done on the screen can be done on the page.
+pub(crate) fn offered(page: &Html, viewer: &Viewer, world: &World, shown: &Tree) {
+    for element in shown.all().into_iter().filter(|element| element.is_actionable()) {
+        match viewer.address_of(world, &element.id).expect("a screen") {
+            Some(address) => {
+                let target = format!("{BASE}{address}");
+                let there = page.select(&selector("a[href]")).any(|link| link.attr("href") == Some(&target));
+                // Where one is anyway needs no link.
+                let here = viewer.address(world).expect("an address") == address;
+                assert!(there || here, "no link leads to {target} as {} does\n{}", element.id, page.html());
             }
-            assert_eq!(page.select(&selector("script, [onclick], [style], form form")).count(), 0);
-            for form in page.select(&selector("form")) {
-                assert_eq!((form.attr("method"), form.attr("action")), (Some("post"), Some(BASE)));
-            }
-            let labels: Vec<&str> = page.select(&selector("label")).filter_map(|label| label.attr("for")).collect();
-            for input in page.select(&selector("input:not([type=hidden]), select, textarea")) {
-                assert!(labels.contains(&input.attr("id").expect("an id")), "{:?} has no label", input.attr("id"));
-            }
-            for element in shown.all().into_iter().filter(|element| element.is_actionable()) {
-                control(&page, &element.id);
+            None => {
+                control(page, &element.id);
             }
         }
     }
@@ -61,8 +98,8 @@ fn data_stays_text() {
         .id
         .to_string();
     for _ in 0..2 {
-        let text = html::page(&tree(&viewer, &world), BASE);
-        assert!(!text.contains("<script") && !text.contains("'y'"), "{text}");
+        let text = page_of(&viewer, &world);
+        assert!(!text.contains("<script>") && !text.contains("'y'"), "{text}");
         let page = Html::parse_document(&text);
         let seen: String = page.root_element().text().collect();
         assert!(seen.contains(HOSTILE), "{seen}");
@@ -72,7 +109,7 @@ fn data_stays_text() {
     }
     act(&mut viewer, &mut world, &click("app-nav/members"));
     act(&mut viewer, &mut world, &type_in("members/enrol/name", HOSTILE));
-    let page = Html::parse_document(&html::page(&tree(&viewer, &world), BASE));
+    let page = Html::parse_document(&page_of(&viewer, &world));
     assert_eq!(control(&page, "members/enrol/name").attr("value"), Some(HOSTILE));
 }
 

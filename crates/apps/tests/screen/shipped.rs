@@ -16,7 +16,7 @@ use crate::fixture::{begin, messages};
 use crate::hostile::walk;
 
 /// Every shipped app.
-fn shipped() -> Vec<Arc<App>> {
+pub(crate) fn shipped() -> Vec<Arc<App>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments/app");
     let mut apps = Vec::new();
     for entry in std::fs::read_dir(folder).expect("the folder of apps") {
@@ -26,6 +26,12 @@ fn shipped() -> Vec<Arc<App>> {
             let name = file.file_name().into_string().expect("a name");
             if name.ends_with(".yaml") {
                 files.insert(name, std::fs::read_to_string(file.path()).expect("a file"));
+            } else if name == "theme" {
+                for file in std::fs::read_dir(file.path()).expect("the folder of a theme") {
+                    let file = file.expect("an entry");
+                    let name = format!("theme/{}", file.file_name().into_string().expect("a name"));
+                    files.insert(name, std::fs::read_to_string(file.path()).expect("a file"));
+                }
             }
         }
         apps.push(App::load(&files).unwrap_or_else(|faults| panic!("{}", messages(&faults))));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use palestra_apps::app::App;
+use palestra_apps::app::theme::{FOLDER, LOOKS_FILE, is_file_name as is_theme_file};
 use palestra_apps::check::{Effort, check_while};
 use palestra_apps::definition::DATA_FILE;
 use palestra_apps::definition::fixed::TASKS_FILE;
@@ -79,6 +80,13 @@ pub fn files_of(definition: &Value) -> Result<Files, String> {
     serde_json::from_value(definition["files"].clone()).map_err(|error| error.to_string())
 }
 
+/// The digest of a shipped app. How it looks is no part of its version: tasks, data and verdicts are.
+#[must_use]
+pub(super) fn digest_of_shipped(files: &Files) -> String {
+    let meant = files.iter().filter(|(name, _)| !name.starts_with(FOLDER));
+    digest_of(&meant.map(|(name, text)| (name.clone(), text.clone())).collect())
+}
+
 /// `sha256:<hex>` of names and texts.
 #[must_use]
 pub fn digest_of(files: &Files) -> String {
@@ -121,7 +129,7 @@ fn check_files(files: &Files) -> Result<(), Vec<Fault>> {
             wrong(
                 name,
                 format!(
-                    "a file's name must be letters, digits, _ and -, then {EXTENSION}, without folders; or {DATA_FILE} or {TASKS_FILE}"
+                    "a file's name must be letters, digits, _ and -, then {EXTENSION}, without folders; or {DATA_FILE} or {TASKS_FILE}; or a file of a theme: {LOOKS_FILE}, {FOLDER}NAME with the ending html, css, js or svg"
                 ),
             );
         }
@@ -134,7 +142,7 @@ fn check_files(files: &Files) -> Result<(), Vec<Fault>> {
 
 /// True if a name stands for a file of a definition, and for nothing else anywhere.
 pub fn is_file_name(name: &str) -> bool {
-    if [DATA_FILE, TASKS_FILE].contains(&name) {
+    if [DATA_FILE, TASKS_FILE].contains(&name) || is_theme_file(name) {
         return true;
     }
     let plain = |stem: &str| stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
@@ -187,6 +195,10 @@ fn prove(app: &Arc<App>, digest: &str) -> Result<Vec<String>, Vec<String>> {
             return Err(only(format!("variant {variant} begins with {rows} rows; at most {ROWS_MAX} are published")));
         }
     }
+    let pages = palestra_apps::html::faulty_pages(app);
+    if !pages.is_empty() {
+        return Err(pages);
+    }
     let report = check_while(app, Effort::PUBLICATION, &|| Instant::now() < deadline);
     if !report.failures.is_empty() {
         return Err(report.failures);
@@ -209,7 +221,9 @@ mod tests {
 
     #[test]
     fn a_file_name_leads_nowhere_else() {
-        for name in ["app.yaml", "tasks_2.yaml", "a-b.yaml", "data.json", "tasks.jsonl"] {
+        for name in
+            ["app.yaml", "tasks_2.yaml", "a-b.yaml", "data.json", "tasks.jsonl", "theme/theme.yaml", "theme/a.html"]
+        {
             assert!(is_file_name(name), "{name}");
         }
         for name in [
@@ -224,6 +238,11 @@ mod tests {
             "ä.yaml",
             "tasks.json",
             "other.jsonl",
+            "theme/other.yaml",
+            "theme/../a.html",
+            "theme/a/b.css",
+            "theme/.css",
+            "theme/a.png",
         ] {
             assert!(!is_file_name(name), "{name}");
         }

@@ -32,6 +32,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+pub use palestra_apps::app::theme::FOLDER;
+
 pub use definition::{FILE_BYTES_MAX, FILES_MAX, Files, digest_of, faults_of, files_of, is_file_name, parse};
 use palestra_environment::spec::{SpecBuilder, check_seed, split_length, split_of};
 use palestra_environment::state::{Digest, State};

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::screen;
 use palestra_environment::state::{Object, State};
 use palestra_environment::surface::Surface;
-use palestra_environment::{Context, Environment, Input, PageCall, Reaction};
+use palestra_environment::{Context, Environment, Input, PageAnswer, PageRequest, Reaction};
 
 /// The answer to a turn that calls no tool.
 const NO_CALL: &str = "Error: text alone does nothing here. Call a tool; end the task with submit.";
@@ -82,14 +82,14 @@ impl Environment for AppPlace {
         Box::new(self.clone())
     }
 
-    fn page(&self, path: &str) -> Option<String> {
-        let tree = self.viewer.as_ref()?.tree(self.episode.world()).ok()?;
-        Some(screen::page(&tree, &self.episode, path))
+    fn page(&self, request: &PageRequest<'_>) -> Result<PageAnswer, String> {
+        match &self.viewer {
+            Some(viewer) => screen::answer(viewer, &self.episode, request),
+            None => Ok(PageAnswer::None),
+        }
     }
 
-    fn calls_of_form(&self, fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
-        let viewer = self.viewer.as_ref().ok_or("this environment has no page: use its tools")?;
-        let tree = viewer.tree(self.episode.world()).map_err(|stop| stop.to_string())?;
-        screen::calls_of_form(&tree, fields)
+    fn page_address(&self) -> Option<String> {
+        self.viewer.as_ref()?.address(self.episode.world()).ok()
     }
 }

@@ -1,20 +1,16 @@
 //! The screen of an app: its tools, what is seen of it, and the forms of its page.
 
-use palestra_apps::html;
+use palestra_apps::html::{self, Frame, Method, Plan, TaskBar};
 use palestra_apps::screen::{GuiAction, Tree, Viewer};
 use palestra_apps::task::episode::Episode;
 use palestra_protocol::observation::Observation;
 use serde_json::{Map, Value, json};
 
 use palestra_environment::tool::function;
-use palestra_environment::{PageCall, Reaction};
+use palestra_environment::{PageAnswer, PageCall, PageRequest, Reaction};
 
 /// Names of the tools of the screen.
-pub(super) const NAMES: [&str; 6] = ["click", "type", "select", "scroll", "back", "home"];
-/// Names of fields of the form that ends the task begin so.
-const END: &str = "end:";
-/// Names of fields with answers begin so.
-const ANSWER: &str = "end:answer:";
+pub(super) const NAMES: [&str; 7] = ["click", "type", "select", "scroll", "open", "back", "home"];
 
 /// Tools of the screen.
 pub(super) fn tools() -> Vec<Value> {
@@ -34,6 +30,7 @@ pub(super) fn tools() -> Vec<Value> {
             object(json!({"element": element, "option": text})),
         ),
         function("scroll", "Shows another part of long texts.", object(json!({"direction": {"enum": ["up", "down"]}}))),
+        function("open", "Goes to an address, as links have them.", object(json!({"address": text}))),
         function("back", "Goes to the screen before.", object(json!({}))),
         function("home", "Goes to the first screen.", object(json!({}))),
     ]
@@ -68,46 +65,25 @@ pub(super) fn seen(tree: &Tree) -> Observation {
     Observation { text: tree.to_string(), content: vec![block], ..Observation::default() }
 }
 
-/// The screen as a page, with a form at its end that ends the task.
-pub(super) fn page(tree: &Tree, episode: &Episode, path: &str) -> String {
-    let page = html::page(tree, path);
-    let form = end_form(episode, path);
-    match page.rfind("</body>") {
-        Some(end) => format!("{}{form}{}", &page[..end], &page[end..]),
-        None => page + &form,
-    }
-}
-
-fn end_form(episode: &Episode, path: &str) -> String {
-    let slots = episode.instance().template().goal.answer.as_ref().map(|answer| answer.slots.as_slice());
-    let mut answers = String::new();
-    for (name, _) in slots.unwrap_or_default() {
-        // Names are words of the definition, and hold nothing that would have to be escaped.
-        answers.push_str(&format!("<label>{name} <input name=\"{ANSWER}{name}\"></label> "));
-    }
-    format!(
-        "<form method=\"post\" action=\"{path}\" aria-label=\"End the task\">{answers}\
-         <label>The task is <select name=\"{END}status\"><option value=\"ok\">done</option>\
-         <option value=\"impossible\">impossible</option><option value=\"refused\">refused</option></select></label> \
-         <label>because of <input name=\"{END}code\" placeholder=\"error code\"></label> \
-         <label>about <input name=\"{END}about\" placeholder=\"id\"></label> \
-         <button type=\"submit\">End the task</button></form>"
-    )
-}
-
-/// The calls that a form of the page stands for. What an input holds already is not entered again.
-pub(super) fn calls_of_form(tree: &Tree, fields: &[(String, String)]) -> Result<Vec<PageCall>, String> {
-    if fields.iter().any(|(name, _)| name.starts_with(END)) {
-        return end(fields).map(|call| vec![call]);
-    }
-    let actions = html::actions(fields).map_err(|error| error.to_string())?;
-    let holds = |id: &str, text: &str| tree.find(id).is_some_and(|element| element.value.as_deref() == Some(text));
-    let changes = |action: &GuiAction| match action {
-        GuiAction::Type { element, text } => !holds(element, text),
-        GuiAction::Select { element, option } => !holds(element, option),
-        _ => true,
-    };
-    actions.iter().filter(|action| changes(action)).map(call).collect()
+/// Answers a browser: the present page with the task in its bar, a file beside it, or calls to make.
+pub(super) fn answer(viewer: &Viewer, episode: &Episode, request: &PageRequest<'_>) -> Result<PageAnswer, String> {
+    let world = episode.world();
+    let PageRequest { base, post, path, query, form } = *request;
+    let method = if post { Method::Post } else { Method::Get };
+    let planned = html::plan(viewer, world, &html::PageRequest { method, path, query, form });
+    Ok(match planned.map_err(|error| error.to_string())? {
+        Plan::Show => {
+            let answer = episode.instance().template().goal.answer.as_ref();
+            let answers = answer.map(|answer| answer.slots.iter().map(|(name, _)| &**name).collect());
+            let task = TaskBar { text: &episode.instance().text, answers: answers.unwrap_or_default() };
+            let frame = Frame { base, task: Some(task), over: None };
+            PageAnswer::Html(html::page(viewer, world, &frame).map_err(|stop| stop.to_string())?)
+        }
+        Plan::Act(actions) => PageAnswer::Calls(actions.iter().map(call).collect::<Result<_, _>>()?),
+        Plan::Submit(arguments) => PageAnswer::Calls(vec![PageCall { tool: "submit".to_owned(), arguments }]),
+        Plan::Asset(asset) => PageAnswer::Asset(asset.media, asset.text.to_string()),
+        Plan::Missing => PageAnswer::Missing,
+    })
 }
 
 /// An action on the screen as a call of its tool.
@@ -117,24 +93,4 @@ fn call(action: &GuiAction) -> Result<PageCall, String> {
     };
     let tool = arguments.remove("action").and_then(|tool| tool.as_str().map(str::to_owned));
     Ok(PageCall { tool: tool.unwrap_or_default(), arguments })
-}
-
-fn end(fields: &[(String, String)]) -> Result<PageCall, String> {
-    let (mut arguments, mut answers) = (Map::new(), Map::new());
-    for (name, value) in fields.iter().filter(|(_, value)| !value.is_empty()) {
-        if let Some(slot) = name.strip_prefix(ANSWER) {
-            answers.insert(slot.to_owned(), json!(value));
-        } else if let Some(field) = name.strip_prefix(END) {
-            arguments.insert(field.to_owned(), json!(value));
-        } else {
-            return Err(format!(
-                "the page has no field {:?}: send fields that it has",
-                name.chars().take(100).collect::<String>()
-            ));
-        }
-    }
-    if !answers.is_empty() {
-        arguments.insert("answers".to_owned(), Value::Object(answers));
-    }
-    Ok(PageCall { tool: "submit".to_owned(), arguments })
 }

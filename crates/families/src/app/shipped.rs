@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use palestra_apps::app::App;
 
-use super::definition::{Files, digest_of};
+use super::definition::{Files, digest_of_shipped};
 use super::{AppKind, FAMILY};
 use crate::embedded::{self, Version};
 use palestra_environment::EnvironmentKind;
@@ -53,6 +53,6 @@ impl Shipped {
             return Err(format!("the app in the folder {} calls itself {}", self.0.name, app.name));
         }
         let version = app.version;
-        Ok(Arc::new(AppKind::new(app, version, digest_of(&files))))
+        Ok(Arc::new(AppKind::new(app, version, digest_of_shipped(&files))))
     }
 }

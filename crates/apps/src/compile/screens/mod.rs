@@ -3,6 +3,7 @@
 mod generate;
 mod plan;
 mod reach;
+mod view_inputs;
 mod widgets;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,6 +118,7 @@ impl Plan<'_, '_> {
             title: title?,
             label: label.into(),
             args: self.args[place].clone(),
+            view_inputs: view_inputs::of(self, &name.text, &body, &controls),
             body,
             controls,
         })

@@ -7,7 +7,7 @@ use crate::app::screen::{Details, words};
 use crate::app::{Embed, Role, RowSelection, ShownFields};
 use crate::kinds::{ColumnId, TableId, Type};
 use crate::run::CallError;
-use crate::screen::tree::{AriaRole, Element};
+use crate::screen::tree::{AriaRole, Element, Facts};
 use crate::value::{RowKey, Value};
 
 /// Lines of a long text that are seen at once.
@@ -137,7 +137,7 @@ impl Builder<'_> {
                 self.shown(*row, &view.shown, &mut vec![Value::Row(*row)], false)?
             }
         };
-        Ok(Element::new(AriaRole::Group, id, name).with(cells))
+        Ok(Element::new(AriaRole::Group, id, name).with(cells).about(Facts::Row(*row)))
     }
 
     /// Fields that a view shows of a row, which is the last local.
@@ -151,20 +151,26 @@ impl Builder<'_> {
         let mut cells = self.columns(row, &shown.columns, short);
         for (name, derived) in &shown.derive {
             let value = self.value(derived, locals)?;
-            let text = value.map_or_else(|| "-".to_owned(), |value| self.show(&value, derived.kind()));
-            cells.push(self.cell(name, text, short));
+            let text = value.as_ref().map_or_else(|| "-".to_owned(), |value| self.show(value, derived.kind()));
+            let fact = Facts::Value {
+                key: Arc::clone(name),
+                value: value.clone().unwrap_or_default(),
+                kind: derived.kind().clone(),
+            };
+            cells.push(self.cell(name, text, short).about(fact));
         }
         for (name, embed) in &shown.embed {
             cells.push(match embed {
                 Embed::Referred { column, shown } => match self.world.data().cell(row, *column) {
                     Some(Value::Row(other)) if self.world.sees(Role::AGENT, *other)? => {
                         let inner = self.columns(*other, shown, true);
-                        let inner: Vec<String> = inner
-                            .into_iter()
-                            .map(|cell| format!("{}: {}", cell.name, cell.value.unwrap_or_default()))
+                        let texts: Vec<String> = inner
+                            .iter()
+                            .map(|cell| format!("{}: {}", cell.name, cell.value.as_deref().unwrap_or_default()))
                             .collect();
                         // The column itself, where it is shown, says which row; this says what it is like.
-                        self.cell(&format!("{name} details"), inner.join("; "), short)
+                        self.cell(&format!("{name} details"), texts.join("; "), short)
+                            .about(Facts::Inner { key: Arc::clone(name), cells: inner })
                     }
                     _ => continue,
                 },
@@ -196,15 +202,17 @@ impl Builder<'_> {
             locals.push(Value::Row(child));
             let cells = self.shown(child, shown, locals, true)?;
             locals.pop();
-            items.push(Element::new(AriaRole::Listitem, "", self.row_name(child, shown)).with(cells));
+            let item = Element::new(AriaRole::Listitem, "", self.row_name(child, shown)).with(cells);
+            items.push(item.about(Facts::Row(child)));
         }
         if hidden > 0 {
             items.push(Element::text(AriaRole::Status, format!("{hidden} more are not shown here")));
         }
+        let fact = Facts::Children { key: name.into() };
         if items.is_empty() {
-            return Ok(Element::text(AriaRole::Cell, "none").called(words(name)));
+            return Ok(Element::text(AriaRole::Cell, "none").called(words(name)).about(fact));
         }
-        Ok(Element::new(AriaRole::List, "", words(name)).with(items))
+        Ok(Element::new(AriaRole::List, "", words(name)).with(items).about(fact))
     }
 
     /// Columns of a row that can be seen.
@@ -215,7 +223,9 @@ impl Builder<'_> {
             let described = table.describe(*column);
             if let Some(value) = world.data().cell(row, *column) {
                 let text = self.show(value, &described.kind);
-                cells.push(self.cell(&described.name, text, short));
+                let (key, kind) = (Arc::clone(&described.name), described.kind.clone());
+                let fact = Facts::Value { key, value: value.clone(), kind };
+                cells.push(self.cell(&described.name, text, short).about(fact));
             }
         }
         cells

@@ -8,7 +8,7 @@ use crate::app::{Bounds, Parameter, Role};
 use crate::kinds::{TableId, Type};
 use crate::run::CallError;
 use crate::screen::command::{Command, InputKind};
-use crate::screen::tree::{AriaRole, Choice, Element};
+use crate::screen::tree::{AriaRole, Choice, Element, Facts};
 use crate::value::RowKey;
 
 /// Rows that one can choose from; of more, one names the id.
@@ -106,7 +106,8 @@ impl Builder<'_> {
         element.required = parameter.required() && kind != InputKind::Toggle;
         element.invalid = self.wrong(form, path);
         element.command = Some(Command::Input { kind, reset: reset.cloned() });
-        out.push(element);
+        let fact = Facts::Input { key: Arc::clone(&parameter.name), kind: parameter.kind.clone() };
+        out.push(element.about(fact));
         Ok(())
     }
 

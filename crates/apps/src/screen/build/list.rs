@@ -13,7 +13,7 @@ use crate::kinds::Type;
 use crate::run::{CallError, Page, Raised};
 use crate::screen::command::{Command, InputKind};
 use crate::screen::open_screen::OpenScreen;
-use crate::screen::tree::{AriaRole, Choice, Element};
+use crate::screen::tree::{AriaRole, Choice, Element, Facts};
 use crate::value::{RowKey, Value};
 
 /// A page, or why there is none.
@@ -50,7 +50,7 @@ impl<'a> Builder<'a> {
             Some(Err(raised)) => children.push(Element::text(AriaRole::Status, raised.text)),
             None => {}
         }
-        Ok(Element::new(AriaRole::List, id, words(&view.name)).with(children))
+        Ok(Element::new(AriaRole::List, id, words(&view.name)).with(children).about(Facts::List { view: list.view }))
     }
 
     /// Reads the page of a list, once.
@@ -203,7 +203,8 @@ impl<'a> Builder<'a> {
     /// Buttons that turn pages; none where there is one page.
     fn pages(&self, list: &List, page: &Page, id: &str) -> Vec<Element> {
         let text = format!("page {} of {}, {} in all", page.page, page.pages, page.total);
-        let mut elements = vec![Element::text(AriaRole::Status, text)];
+        let fact = Facts::Pages { page: page.page, pages: page.pages, total: page.total };
+        let mut elements = vec![Element::text(AriaRole::Status, text).about(fact)];
         if page.pages > 1 {
             let key = page_key(&format!("{}/{}", self.screen.name, list.id));
             let turn = |part: &str, name: &str, to: usize| {
@@ -243,7 +244,8 @@ impl<'a> Builder<'a> {
         let mut of_row = locals.to_vec();
         of_row.push(Value::Row(row));
         children.extend(self.widgets(&list.row, &id, &of_row.into())?);
-        Ok(Element::new(AriaRole::Listitem, id, self.row_name(row, &view.shown)).with(children))
+        let item = Element::new(AriaRole::Listitem, id, self.row_name(row, &view.shown)).with(children);
+        Ok(item.about(Facts::Row(row)))
     }
 
     /// Rows as their layout wants them.

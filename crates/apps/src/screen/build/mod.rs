@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use super::command::{Command, Submission};
 use super::open_screen::{OpenScreen, Toast};
-use super::tree::{AriaRole, Element, Scrolled, Tree};
+use super::tree::{AriaRole, Element, Facts, Scrolled, Tree};
 use crate::app::screen::{Form, Link, Screen, Widget, WidgetKind, words};
 use crate::app::{Action, App, Screens};
 use crate::expression::{Checked, Template};
@@ -117,15 +117,18 @@ impl<'a> Builder<'a> {
                 let mut cells = Vec::new();
                 for (name, checked) in lines {
                     let value = self.value(checked, locals)?;
-                    let shown = value.map_or_else(|| "-".to_owned(), |value| self.show(&value, checked.kind()));
-                    cells.push(Element::text(AriaRole::Cell, shown).called(&**name));
+                    let shown = value.as_ref().map_or_else(|| "-".to_owned(), |value| self.show(value, checked.kind()));
+                    let value = value.unwrap_or_default();
+                    let fact = Facts::Value { key: Arc::clone(name), value, kind: checked.kind().clone() };
+                    cells.push(Element::text(AriaRole::Cell, shown).called(&**name).about(fact));
                 }
                 Element::new(AriaRole::Group, id, "Summary").with(cells)
             }
             WidgetKind::Form(form) => {
                 let label = self.text(&form.label, locals)?;
                 let children = self.form(form, &id, &label, locals, self.depth)?;
-                Element::new(AriaRole::Form, id, label).with(children)
+                let fact = Facts::Act { action: form.action, asks: form.asks() };
+                Element::new(AriaRole::Form, id, label).with(children).about(fact)
             }
             WidgetKind::Button(form) => self.button(form, id, locals)?,
             WidgetKind::Goto(link) => self.link(link, id, locals)?,
@@ -200,6 +203,7 @@ impl<'a> Builder<'a> {
     /// A button that runs an action at once, or its dialog.
     fn button(&mut self, form: &'a Arc<Form>, id: Arc<str>, locals: &Arc<[Value]>) -> Result<Element, CallError> {
         let label = self.text(&form.label, locals)?;
+        let fact = Facts::Act { action: form.action, asks: form.asks() || form.confirm };
         if !form.asks() && !form.confirm {
             let submission = Submission {
                 form: Arc::clone(form),
@@ -207,16 +211,17 @@ impl<'a> Builder<'a> {
                 id: Arc::clone(&id),
                 depth: self.depth,
             };
-            return Ok(Element::new(AriaRole::Button, id, label).doing(Command::Submit(submission)));
+            return Ok(Element::new(AriaRole::Button, id, label).doing(Command::Submit(submission)).about(fact));
         }
         if !self.is_open(&id) {
-            return Ok(Element::new(AriaRole::Button, id, label).doing(Command::Open { depth: self.depth }));
+            let open = Command::Open { depth: self.depth };
+            return Ok(Element::new(AriaRole::Button, id, label).doing(open).about(fact));
         }
         let mut children = self.form(form, &id, &label, locals, self.depth)?;
         let close = Command::Close { dialog: Arc::clone(&id), depth: self.depth };
         children.push(Element::new(AriaRole::Button, format!("{id}/form-cancel"), "Cancel").doing(close));
         let form = Element::new(AriaRole::Form, "", "").with(children);
-        Ok(Element::new(AriaRole::Dialog, id, label).with(vec![form]))
+        Ok(Element::new(AriaRole::Dialog, id, label).with(vec![form]).about(fact))
     }
 
     /// The inputs of a form and its button.

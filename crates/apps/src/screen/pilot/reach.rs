@@ -233,7 +233,7 @@ impl Attempt<'_> {
         for container in &spot.containers {
             match container {
                 Container::Dialog(id) => {
-                    if !self.click(format!("{screen}/{id}"))? {
+                    if !self.bring_up(&format!("{screen}/{id}"))? {
                         return Ok(false);
                     }
                 }

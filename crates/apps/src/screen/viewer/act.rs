@@ -9,6 +9,7 @@ use super::{ActionOutcome, Called, DRAFT_CHARACTERS_MAX, DRAFTS_MAX, Direction, 
 use crate::app::Role;
 use crate::app::errors;
 use crate::run::{CallError, Raised, Reply, World};
+use crate::screen::address;
 use crate::screen::build::Read;
 use crate::screen::command::{Command, InputKind, Submission};
 use crate::screen::open_screen::{ErrorMark, OpenScreen, Toast};
@@ -38,6 +39,7 @@ impl Viewer {
                 Ok(())
             }
             GuiAction::Back => Err(refusal(world, "There is no screen to go back to.")),
+            GuiAction::Open { address } => address::parse(world, address).map(|there| self.open(world, there)),
             GuiAction::Scroll { direction } => {
                 let parts = tree.scroll.map_or(1, |scroll| scroll.parts);
                 self.scroll(world, *direction, parts)

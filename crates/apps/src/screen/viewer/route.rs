@@ -3,12 +3,13 @@
 use super::{ROUTE_DEPTH_MAX, Viewer};
 use crate::app::Role;
 use crate::run::{CallError, World};
+use crate::screen::address::Destination;
 use crate::screen::open_screen::OpenScreen;
 use crate::value::Value;
 
 impl Viewer {
     /// The nearest screen on the way back that still makes sense.
-    pub(super) fn standing(&self, world: &World) -> Result<&OpenScreen, CallError> {
+    pub(in crate::screen) fn standing(&self, world: &World) -> Result<&OpenScreen, CallError> {
         for place in self.route.iter().rev() {
             if stands(world, place)? {
                 return Ok(place);
@@ -35,6 +36,15 @@ impl Viewer {
         if self.route.len() > ROUTE_DEPTH_MAX {
             // Home stays where it is.
             self.route.remove(1);
+        }
+    }
+
+    /// Goes to an address, as a click on its link does. On the present screen only what is looked at changes.
+    pub(super) fn open(&mut self, world: &World, there: Destination) {
+        let Destination { screen, args, view } = there;
+        match self.here().filter(|here| here.screen == screen && here.args == args) {
+            Some(here) => here.look_at(&world.app().screens.screens[screen], &view),
+            None => self.go(OpenScreen { screen, args, inputs: view, ..OpenScreen::default() }),
         }
     }
 

@@ -1,0 +1,104 @@
+// Small comforts. Everything works without them: all state is in the server.
+(() => {
+  "use strict";
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  // Dialogs that the server says are open become modal: focus stays in them, Escape presses their way out.
+  for (const dialog of all("dialog[data-modal][open]")) {
+    dialog.close();
+    dialog.showModal();
+    dialog.addEventListener("cancel", (event) => {
+      const way = dialog.querySelector("[value$='/form-cancel'],[value$='/close-dialog']");
+      if (way) { event.preventDefault(); way.click(); }
+    });
+  }
+  // Filters apply themselves.
+  for (const form of all("form[data-auto]")) {
+    form.addEventListener("change", (event) => { if (event.target.matches("select,[type=date],[type=checkbox]")) form.requestSubmit(); });
+  }
+  // What takes something away is asked about first.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-confirm]");
+    if (!button || button.dataset.sure) return;
+    event.preventDefault();
+    const dialog = document.createElement("dialog");
+    const text = document.createElement("p");
+    text.id = "sure-text";
+    text.textContent = button.dataset.confirm;
+    dialog.setAttribute("aria-labelledby", "sure-text");
+    const buttons = document.createElement("div");
+    buttons.className = "buttons";
+    const yes = document.createElement("button");
+    yes.textContent = "Yes";
+    const no = document.createElement("button");
+    no.textContent = "No";
+    no.className = "quiet";
+    buttons.append(yes, no);
+    dialog.append(text, buttons);
+    document.body.append(dialog);
+    yes.addEventListener("click", () => { button.dataset.sure = "1"; dialog.remove(); button.click(); });
+    no.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => { dialog.remove(); button.focus(); });
+    dialog.showModal();
+  });
+  // Hints before a form is sent: the server has the last word.
+  for (const form of all("form.fields")) {
+    form.addEventListener("submit", (event) => {
+      if (/form-cancel$|-row$/.test(event.submitter?.value ?? "")) return;
+      for (const input of all("[data-required],[data-kind]", form)) {
+        const text = input.value.trim();
+        const wrong = input.matches("[data-required]") && !text ? "Fill this in."
+          : text && input.dataset.kind === "int" && !/^[-+]?\d+$/.test(text) ? "A whole number is needed."
+          : text && input.dataset.kind === "decimal" && !/^[-+]?\d+([.]\d+)?$/.test(text) ? "An amount such as 12.50 is needed." : "";
+        input.setCustomValidity(wrong);
+        if (wrong) { event.preventDefault(); input.reportValidity(); input.addEventListener("input", () => input.setCustomValidity(""), { once: true }); return; }
+      }
+    });
+  }
+  // Dragging a row onto another one sends the form that its page has.
+  let dragged = null;
+  document.addEventListener("dragstart", (event) => { dragged = event.target.closest?.("[data-drag]"); });
+  const target = (event) => dragged && event.target.closest?.(`[data-view="${dragged.dataset.onto}"][data-row]`);
+  document.addEventListener("dragover", (event) => {
+    const onto = target(event);
+    all(".over-drop").forEach((old) => old.classList.remove("over-drop"));
+    if (onto) { event.preventDefault(); onto.classList.add("over-drop"); }
+  });
+  document.addEventListener("drop", (event) => {
+    const onto = target(event);
+    if (!onto) return;
+    event.preventDefault();
+    const form = document.createElement("form");
+    form.method = "post";
+    form.action = dragged.dataset.drag;
+    const { open, field, then } = dragged.dataset;
+    for (const [name, value] of [["open", open], [field, onto.dataset.row], ["element", `${open}/form-submit`], ["then", then]]) {
+      const input = document.createElement("input");
+      input.type = "hidden";
+      input.name = name;
+      input.value = value;
+      form.append(input);
+    }
+    document.body.append(form);
+    form.submit();
+  });
+  // The key / goes to the search box, j and k go along the rows.
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input,textarea,select,dialog")) return;
+    if (event.key === "/") {
+      const box = document.querySelector("[data-key='/'],main [type=search]");
+      if (box) { event.preventDefault(); box.focus(); }
+    }
+    if (event.key === "j" || event.key === "k") {
+      const rows = all("main .row-link");
+      const at = rows.indexOf(document.activeElement);
+      rows[Math.max(0, Math.min(rows.length - 1, at + (event.key === "j" ? 1 : -1)))]?.focus();
+    }
+  });
+  // A closed task bar stays closed.
+  for (const details of all("details[data-keep]")) {
+    try {
+      if (sessionStorage.getItem(details.dataset.keep) === "closed") details.open = false;
+      details.addEventListener("toggle", () => sessionStorage.setItem(details.dataset.keep, details.open ? "open" : "closed"));
+    } catch { /* There is no storage in a closed frame. */ }
+  }
+})();
