@@ -134,7 +134,9 @@ impl App {
         let desk = backends::open_desk(&config, store.as_ref(), &node.id).await?;
         let databases = backends::databases(&config, &node.id);
         databases.sweep().await?;
-        let ground = Ground { store, kinds, backends: Backends { desk, databases }, node, clock: Clock::System };
+        let browsers = backends::browsers(&config, desk.sandboxes.clone());
+        let backends = Backends { desk, databases, browsers };
+        let ground = Ground { store, kinds, backends, node, clock: Clock::System };
         Self::assemble(config, ground, &root, Some(folder)).await
     }
 
@@ -284,6 +286,9 @@ impl App {
             tracing::warn!(drain_ms = self.0.config.drain_ms, "commands were still running when the server stopped");
         }
         self.0.background.cancel();
+        if tokio::time::timeout(drain_timeout, self.0.backends.browsers.close()).await.is_err() {
+            tracing::warn!("browsers were left to end with their sandboxes");
+        }
         if tokio::time::timeout(drain_timeout, self.0.backends.desk.sandboxes.close()).await.is_err() {
             tracing::warn!("warm sandboxes were left to end by themselves");
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use palestra_browser::{Browsers, PoolSettings};
 use palestra_families::databases::{self, Databases};
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::session::SessionState;
@@ -183,6 +184,18 @@ pub fn databases(config: &Config, node: &str) -> Databases {
         sqlite_max: config.sqlite_sessions_max,
         postgres_max: config.sql_postgres_sessions_max,
     })
+}
+
+/// The browsers of a configuration; each process starts when it is first needed.
+#[must_use]
+pub fn browsers(config: &Config, sandboxes: Sandboxes) -> Browsers {
+    let settings = PoolSettings {
+        program: config.chromium.clone(),
+        processes_max: config.browsers_max,
+        contexts_max: config.browser_sessions_max,
+        warm_min: config.browser_warm,
+    };
+    Browsers::new(sandboxes, settings)
 }
 
 async fn belongs_to_open_session(store: &Store, disk: &str) -> Result<bool, StoreError> {

@@ -115,6 +115,14 @@ pub struct Config {
     pub sandboxes_max: usize,
     /// Sandboxes of each kind in use that are kept warm.
     pub sandboxes_warm: usize,
+    /// The Chromium that browsers are started from; the one of this machine where left out.
+    pub chromium: Option<PathBuf>,
+    /// Processes of Chromium at once.
+    pub browsers_max: usize,
+    /// Sessions in one process of Chromium.
+    pub browser_sessions_max: usize,
+    /// Empty contexts of each process of Chromium that are kept ready.
+    pub browser_warm: usize,
     /// Processes in which SQLite runs; as many as there are cores, eight at most, where 0.
     pub sqlite_workers: usize,
     /// Databases of SQLite at once, those of judges included.
@@ -212,6 +220,10 @@ impl Default for Config {
             sandbox_disk_max: 0,
             sandboxes_max: 1_000,
             sandboxes_warm: 2,
+            chromium: None,
+            browsers_max: 4,
+            browser_sessions_max: 20,
+            browser_warm: 2,
             sqlite_workers: 0,
             sqlite_sessions_max: 20_000,
             sqlite_worker: None,

@@ -163,6 +163,22 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_SANDBOXES_WARM")]
     #[serde(skip_serializing_if = "Option::is_none")]
     sandboxes_warm: Option<usize>,
+    /// Chromium that browsers are started from [default: the one of this machine].
+    #[arg(long, env = "PALESTRA_CHROMIUM", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chromium: Option<PathBuf>,
+    /// Processes of Chromium at once [default: 4].
+    #[arg(long, env = "PALESTRA_BROWSERS_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    browsers_max: Option<usize>,
+    /// Sessions in one process of Chromium [default: 20].
+    #[arg(long, env = "PALESTRA_BROWSER_SESSIONS_MAX")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    browser_sessions_max: Option<usize>,
+    /// Empty contexts of each process of Chromium that are kept ready [default: 2].
+    #[arg(long, env = "PALESTRA_BROWSER_WARM")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    browser_warm: Option<usize>,
     /// Processes in which SQLite runs; 0 follows the cores [default: 0].
     #[arg(long, env = "PALESTRA_SQLITE_WORKERS")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,8 +18,8 @@ const PROFILE: &str = "browser";
 /// Milliseconds after which a context may be free again, where all are in use.
 const RETRY_AFTER_MS: u64 = 2_000;
 
-/// Settings of the browsers of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Settings of the browsers of a server; none may run by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PoolSettings {
     /// The program; the one of this machine where left out.
     pub program: Option<PathBuf>,

@@ -106,7 +106,7 @@ pub(super) enum Source {
     /// A kind that is already built.
     Kind(Arc<dyn EnvironmentKind>),
     /// An app, compiled on first use.
-    App(Shipped),
+    App(Shipped, Backends),
     /// Work in sandboxes, whose rows are read on first use.
     Work(work::shipped::Shipped, Backends),
     /// SQL, whose templates are read on first use.
@@ -122,9 +122,9 @@ impl Builtin {
         let build = || async {
             match &self.source {
                 Source::Kind(kind) => Entry::build(Arc::clone(kind)),
-                Source::App(app) => {
-                    let app = *app;
-                    blocking(move || Entry::build(app.kind().map_err(CatalogError::Broken)?)).await
+                Source::App(app, backends) => {
+                    let (app, browsers) = (*app, backends.browsers.clone());
+                    blocking(move || Entry::build(app.kind(Some(browsers)).map_err(CatalogError::Broken)?)).await
                 }
                 Source::Work(work, backends) => {
                     let (work, backends) = (*work, backends.clone());
@@ -142,7 +142,7 @@ impl Builtin {
     pub(super) async fn spec(&self) -> Result<Spec, CatalogError> {
         match &self.source {
             Source::Kind(kind) => Ok(kind.spec().clone()),
-            Source::App(_) | Source::Work(..) | Source::Sql(..) => Ok(self.entry().await?.spec().clone()),
+            Source::App(..) | Source::Work(..) | Source::Sql(..) => Ok(self.entry().await?.spec().clone()),
         }
     }
 }

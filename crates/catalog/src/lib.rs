@@ -82,7 +82,7 @@ impl Catalog {
     #[must_use]
     pub fn new(store: Arc<Store>, kinds: Vec<Arc<dyn EnvironmentKind>>, backends: Backends) -> Self {
         let kinds = kinds.into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
-        let apps = shipped::all().into_iter().map(|app| (app.name(), Source::App(app)));
+        let apps = shipped::all().into_iter().map(|app| (app.name(), Source::App(app, backends.clone())));
         let work = work::shipped::all().into_iter();
         let work = work.map(|work| (work.name(), Source::Work(work, backends.clone())));
         let sql = sql::shipped::all().into_iter();
@@ -93,7 +93,7 @@ impl Catalog {
         let kinds = registry::former().into_iter().map(|kind| (kind.spec().name.clone(), Source::Kind(kind)));
         let sql = sql::shipped::former().into_iter();
         let sql = sql.map(|sql| (sql.name(), Source::Sql(sql, backends.clone())));
-        let apps = shipped::former().into_iter().map(|app| (app.name(), Source::App(app)));
+        let apps = shipped::former().into_iter().map(|app| (app.name(), Source::App(app, backends.clone())));
         for (name, source) in apps.chain(kinds).chain(sql) {
             former.entry(name).or_default().push(Builtin::new(source));
         }
@@ -235,7 +235,7 @@ impl Catalog {
         let entry = self.find(tenant, name).await?;
         let spec = entry.spec();
         if let Some(builtin) = self.0.builtin.get(&spec.name) {
-            let Source::App(app) = &builtin.source else { return Ok(None) };
+            let Source::App(app, _) = &builtin.source else { return Ok(None) };
             return Ok(Some(app.files()));
         }
         let row = self.0.store.definition(tenant, &spec.name, Some(spec.version)).await?;

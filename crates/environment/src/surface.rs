@@ -12,16 +12,20 @@ pub enum Surface {
     Gui,
     /// Tools and a screen.
     Both,
+    /// A real browser.
+    Browser,
+    /// A real browser and tools.
+    Hybrid,
 }
 
 /// There is no such surface.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a surface must be \"tools\", \"gui\" or \"both\"")]
+#[error("a surface must be \"tools\", \"gui\", \"both\", \"browser\" or \"hybrid\"")]
 pub struct UnknownSurface;
 
 impl Surface {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Tools, Self::Gui, Self::Both];
+    pub const ALL: [Self; 5] = [Self::Tools, Self::Gui, Self::Both, Self::Browser, Self::Hybrid];
 
     /// As settings write it.
     #[must_use]
@@ -30,7 +34,15 @@ impl Surface {
             Self::Tools => "tools",
             Self::Gui => "gui",
             Self::Both => "both",
+            Self::Browser => "browser",
+            Self::Hybrid => "hybrid",
         }
+    }
+
+    /// True if there is a real browser.
+    #[must_use]
+    pub const fn has_browser(self) -> bool {
+        matches!(self, Self::Browser | Self::Hybrid)
     }
 
     /// True if there is a screen.

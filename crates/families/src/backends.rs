@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use palestra_browser::{Browsers, PoolSettings};
 use palestra_sandbox::Sandboxes;
 use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::image::Images;
@@ -16,13 +17,17 @@ pub struct Backends {
     pub desk: Workbench,
     /// Where SQL is run.
     pub databases: Databases,
+    /// Where pages are looked at.
+    pub browsers: Browsers,
 }
 
 impl Backends {
-    /// No sandbox and no engine of SQL, for those who read tasks and play none. `data` is where images and evidence would lie.
+    /// No sandbox, no engine of SQL and no browser, for those who read tasks and play none. `data` is where images and evidence would lie.
     #[must_use]
     pub fn none(data: &Path) -> Self {
         let sandboxes = Sandboxes::none(Images::new(data.join("images")));
-        Self { desk: Workbench { sandboxes, blobs: Blobs::new(data.join("blobs")) }, databases: Databases::none() }
+        let browsers = Browsers::new(sandboxes.clone(), PoolSettings::default());
+        let desk = Workbench { sandboxes, blobs: Blobs::new(data.join("blobs")) };
+        Self { desk, databases: Databases::none(), browsers }
     }
 }

@@ -90,7 +90,8 @@ impl Definition<'_> {
                 let files = app::files_of(self.definition)?;
                 let app = palestra_apps::app::App::load(&files);
                 let app = app.map_err(|faults| faults.first().map(ToString::to_string).unwrap_or_default())?;
-                Ok(Arc::new(AppKind::new(app, self.version, self.digest.to_owned())))
+                let kind = AppKind::new(app, self.version, self.digest.to_owned());
+                Ok(Arc::new(kind.in_browsers(backends.browsers.clone())))
             }
             Some(_) if work::family(self.name).is_some() => work::kind(self, &backends.desk),
             Some(_) if sql::is_sql(self.name) => sql::kind(self, &backends.databases),

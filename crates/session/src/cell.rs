@@ -247,8 +247,8 @@ impl Live {
             None => {
                 let first = self.first.as_deref().cloned().unwrap_or_default();
                 let mut messages = self.task.public.messages.clone();
-                // On a screen, what is seen first repeats the instruction and goes on with the screen.
-                if let Some(last) = messages.last_mut().filter(|_| surface.has_screen()) {
+                // On a screen or in a browser, what is seen first repeats the instruction and goes on with the page.
+                if let Some(last) = messages.last_mut().filter(|_| surface.has_screen() || surface.has_browser()) {
                     last.content.clone_from(&first.text);
                 }
                 (first, messages)

@@ -26,7 +26,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
     ("sql", &["sqlite-worker", "state"]),
     ("environment", &["protocol", "state"]),
     ("puzzles", &["environment", "protocol"]),
-    ("families", &["apps", "environment", "protocol", "puzzles", "sandbox", "sql", "state", "workbench"]),
+    ("families", &["apps", "browser", "environment", "protocol", "puzzles", "sandbox", "sql", "state", "workbench"]),
     ("store", &["protocol", "state"]),
     ("auth", &["protocol", "store"]),
     ("catalog", &["environment", "families", "protocol", "store"]),
@@ -40,6 +40,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
         &[
             "apps",
             "auth",
+            "browser",
             "catalog",
             "client",
             "environment",

@@ -1,6 +1,7 @@
 //! The `app` family: mock applications that are data. A definition becomes a kind of environment here; what it means is the
 //! matter of the package `palestra-apps`.
 
+mod browsed;
 mod definition;
 mod guess;
 mod place;
@@ -22,6 +23,7 @@ use palestra_apps::task::episode::Episode;
 use palestra_apps::task::instance::Instance;
 use palestra_apps::task::outcome::{NoTask, Rule};
 use palestra_apps::tool;
+use palestra_browser::Browsers;
 use palestra_protocol::action::Action;
 use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
 use palestra_protocol::observation::Message;
@@ -34,6 +36,7 @@ use serde_json::{Map, Value, json};
 
 pub use palestra_apps::app::theme::FOLDER;
 
+use browsed::{BrowsedApp, NO_BROWSER};
 pub use definition::{FILE_BYTES_MAX, FILES_MAX, Files, digest_of, faults_of, files_of, is_file_name, parse};
 use palestra_environment::spec::{SpecBuilder, check_seed, split_length, split_of};
 use palestra_environment::state::{Digest, State};
@@ -66,6 +69,9 @@ pub struct AppKind {
     spec: Spec,
     gui: Shared<Vec<Value>>,
     both: Shared<Vec<Value>>,
+    browser: Shared<Vec<Value>>,
+    hybrid: Shared<Vec<Value>>,
+    browsers: Option<Browsers>,
     verifier_version: String,
     instances: Mutex<Recent<(String, u64, Rule), Arc<Instance>>>,
 }
@@ -100,9 +106,13 @@ impl AppKind {
         let tools = tool::tools(&app);
         let name = |tool: &Value| tool["function"]["name"].as_str().unwrap_or_default().to_owned();
         let ends = tools.iter().filter(|tool| ENDS.contains(&name(tool).as_str())).cloned();
-        let gui: Vec<Value> = screen::tools().into_iter().chain(ends).collect();
+        let gui: Vec<Value> = screen::tools().into_iter().chain(ends.clone()).collect();
         let others = tools.iter().filter(|tool| !screen::NAMES.contains(&name(tool).as_str())).cloned();
         let both: Vec<Value> = screen::tools().into_iter().chain(others).collect();
+        let is_browsers = |tool: &&Value| palestra_browser::action::NAMES.contains(&name(tool).as_str());
+        let pages = || palestra_browser::action::tools().into_iter();
+        let browser: Vec<Value> = pages().chain(ends).collect();
+        let hybrid: Vec<Value> = pages().chain(tools.iter().filter(|tool| !is_browsers(tool)).cloned()).collect();
         let tags: Vec<&str> = app.tags.iter().map(|tag| &**tag).collect();
         let splits = definition::splits(&app);
         let splits: Vec<(&str, u64)> = splits.iter().map(|(split, length)| (split.as_str(), *length)).collect();
@@ -120,9 +130,18 @@ impl AppKind {
             spec,
             gui: gui.into(),
             both: both.into(),
+            browser: browser.into(),
+            hybrid: hybrid.into(),
             verifier_version,
             instances: Mutex::new(Recent::new(INSTANCES_KEPT_MAX)),
+            browsers: None,
         }
+    }
+
+    /// The same with browsers, for the surfaces that need one.
+    #[must_use]
+    pub fn in_browsers(self, browsers: Browsers) -> Self {
+        Self { browsers: Some(browsers), ..self }
     }
 
     /// The task of a seed. The templates take turns; where one has no task in this split, the next one has its turn. A draw that
@@ -343,6 +362,8 @@ impl EnvironmentKind for AppKind {
             Surface::Tools => self.spec.tools.clone(),
             Surface::Gui => self.gui.clone(),
             Surface::Both => self.both.clone(),
+            Surface::Browser => self.browser.clone(),
+            Surface::Hybrid => self.hybrid.clone(),
         }
     }
 
@@ -357,7 +378,14 @@ impl EnvironmentKind for AppKind {
         let data = settings.data(&instance)?;
         let episode = Episode::begin_with(&instance, opening.seed, data);
         let episode = episode.map_err(|stop| broken(stop.to_string()))?;
-        Ok(Place::Pure(Box::new(AppPlace::new(episode, settings.surface))))
+        let place = AppPlace::new(episode, settings.surface);
+        if !settings.surface.has_browser() {
+            return Ok(Place::Pure(Box::new(place)));
+        }
+        let missing = || ConfigError { field: Some("surface".to_owned()), detail: NO_BROWSER.to_owned() };
+        let browsers = self.browsers.clone().ok_or_else(missing)?;
+        let host = format!("{}.test", self.app.name.replace('_', "-"));
+        Ok(Place::Live(Box::new(BrowsedApp::new(browsers, place, host, opening.seed))))
     }
 
     fn heavy_to_open(&self, config: &Map<String, Value>) -> bool {

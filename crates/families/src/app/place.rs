@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use palestra_apps::html::{self, Frame, PageResponse};
 use palestra_apps::screen::Viewer;
 use palestra_apps::task::episode::{Episode, Reaction as Answer};
 use palestra_protocol::observation::Observation;
@@ -25,10 +26,39 @@ pub(super) struct AppPlace {
 
 impl AppPlace {
     pub(super) fn new(episode: Episode, surface: Surface) -> Self {
-        Self { episode, viewer: surface.has_screen().then(Viewer::new) }
+        Self { episode, viewer: (surface.has_screen() || surface.has_browser()).then(Viewer::new) }
     }
 
-    fn call(&mut self, tool: &str, arguments: &Map<String, Value>) -> Reaction {
+    /// The task in words.
+    pub(super) fn instruction(&self) -> String {
+        self.episode.instance().text.clone()
+    }
+
+    /// Its virtual time, in seconds since 1970.
+    pub(super) fn now(&self) -> i64 {
+        self.episode.world().now()
+    }
+
+    /// Its data as one document, without a screen.
+    pub(super) fn document(&self) -> State {
+        self.episode.document()
+    }
+
+    /// Answers a request of a browser.
+    ///
+    /// # Errors
+    /// In words, when the definition is at fault.
+    pub(super) fn respond(
+        &mut self,
+        request: &html::PageRequest<'_>,
+        frame: &Frame<'_>,
+    ) -> Result<PageResponse, String> {
+        let viewer = self.viewer.as_mut().ok_or("this session has no pages: choose the surface browser")?;
+        let answered = html::respond(viewer, self.episode.world_mut(), request, frame);
+        answered.map(|(_, response)| response).map_err(|stop| stop.to_string())
+    }
+
+    pub(super) fn call(&mut self, tool: &str, arguments: &Map<String, Value>) -> Reaction {
         if let Some(viewer) = self.viewer.as_mut().filter(|_| screen::NAMES.contains(&tool)) {
             return screen::act(viewer, &mut self.episode, tool, arguments);
         }

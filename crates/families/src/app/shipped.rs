@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use palestra_apps::app::App;
+use palestra_browser::Browsers;
 
 use super::definition::{Files, digest_of_shipped};
 use super::{AppKind, FAMILY};
@@ -39,11 +40,11 @@ impl Shipped {
         files.map(|(name, file)| (name, String::from_utf8_lossy(&file.bytes).into_owned())).collect()
     }
 
-    /// Compiles it, which takes some milliseconds.
+    /// Compiles it, which takes some milliseconds. Without browsers it is played on the other surfaces alone.
     ///
     /// # Errors
     /// With every fault of the definition.
-    pub fn kind(&self) -> Result<Arc<dyn EnvironmentKind>, String> {
+    pub fn kind(&self, browsers: Option<Browsers>) -> Result<Arc<dyn EnvironmentKind>, String> {
         let files = self.files();
         let app = App::load(&files).map_err(|faults| {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -53,6 +54,10 @@ impl Shipped {
             return Err(format!("the app in the folder {} calls itself {}", self.0.name, app.name));
         }
         let version = app.version;
-        Ok(Arc::new(AppKind::new(app, version, digest_of_shipped(&files))))
+        let kind = AppKind::new(app, version, digest_of_shipped(&files));
+        Ok(Arc::new(match browsers {
+            Some(browsers) => kind.in_browsers(browsers),
+            None => kind,
+        }))
     }
 }

@@ -208,7 +208,7 @@ fn hostile_calls_are_answered_and_change_nothing() {
 #[test]
 fn every_shipped_app_compiles_and_every_template_has_a_task() {
     for shipped in shipped::all() {
-        let kind = shipped.kind().unwrap_or_else(|faults| panic!("{}: {faults}", shipped.name()));
+        let kind = shipped.kind(None).unwrap_or_else(|faults| panic!("{}: {faults}", shipped.name()));
         let templates = kind.spec().templates;
         let seen: std::collections::BTreeSet<String> =
             (0..templates).map(|seed| task(&*kind, "train", seed).public.template.clone()).collect();

@@ -180,7 +180,7 @@ fn begin_local(
 /// The environment of a name in this program, where it is shipped.
 fn find(name: &str) -> Result<Option<Arc<dyn EnvironmentKind>>, PlayError> {
     if let Some(app) = shipped::all().into_iter().find(|app| app.name() == name) {
-        return app.kind().map(Some).map_err(PlayError::Policy);
+        return app.kind(None).map(Some).map_err(PlayError::Policy);
     }
     if let Some(work) = work::shipped::all().into_iter().find(|work| work.name() == name) {
         return work.kind(&Backends::none(Path::new(".")).desk).map(Some).map_err(PlayError::Policy);
