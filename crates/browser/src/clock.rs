@@ -8,7 +8,7 @@ pub(crate) const TIMERS_MAX: u32 = 10_000;
 /// Time and chance in the pages of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
-    /// The property under which pages keep it, which none of them knows.
+    /// The property under which pages keep it. A page that looks for it finds it, and moves its own clock alone.
     key: String,
     /// Milliseconds since 1970.
     pub(crate) now_ms: i64,

@@ -1,7 +1,7 @@
 //! Events on their way to who listens, in a bounded queue.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -9,8 +9,11 @@ use tokio::sync::mpsc;
 /// Events of one session that wait.
 const EVENTS_WAITING_MAX: usize = 4_096;
 /// Events that a page can make without end, and that may be left out and counted where more come than are taken.
-const CHATTER: [&str; 4] =
-    ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogClosed"];
+const CHATTER: [&str; 3] = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
+/// Bytes of one such event.
+const CHATTER_BYTES_MAX: usize = 64 << 10;
+/// Bytes of all events of one session that wait.
+const BYTES_WAITING_MAX: usize = 64 << 20;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub(crate) struct Event {
     pub(crate) method: String,
     /// Its data.
     pub(crate) params: Value,
+    /// Length of its message.
+    pub(crate) bytes: usize,
 }
 
 /// The end of a queue where events are put in.
@@ -27,6 +32,7 @@ pub(crate) struct Events {
     queue: mpsc::Sender<Event>,
     left_out: Arc<AtomicU64>,
     overrun: Arc<AtomicBool>,
+    bytes: Arc<AtomicUsize>,
 }
 
 /// The end of a queue where events are taken out.
@@ -34,15 +40,16 @@ pub(crate) struct EventQueue {
     queue: mpsc::Receiver<Event>,
     left_out: Arc<AtomicU64>,
     overrun: Arc<AtomicBool>,
+    bytes: Arc<AtomicUsize>,
 }
 
 impl Events {
     /// A queue.
     pub(crate) fn queue() -> (Self, EventQueue) {
         let (sender, receiver) = mpsc::channel(EVENTS_WAITING_MAX);
-        let (left_out, overrun) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
-        let events = Self { queue: sender, left_out: Arc::clone(&left_out), overrun: Arc::clone(&overrun) };
-        (events, EventQueue { queue: receiver, left_out, overrun })
+        let events = Self { queue: sender, left_out: Arc::default(), overrun: Arc::default(), bytes: Arc::default() };
+        let Self { left_out, overrun, bytes, .. } = events.clone();
+        (events, EventQueue { queue: receiver, left_out, overrun, bytes })
     }
 
     /// Puts an event in. Where there is no room, chatter is left out, and a session that misses anything else is given up.
@@ -50,8 +57,14 @@ impl Events {
         // Chatter leaves room to what matters.
         let room = self.queue.capacity() > EVENTS_WAITING_MAX / 2;
         let chatter = CHATTER.contains(&event.method.as_str());
-        if chatter && !room {
+        let length = event.bytes;
+        if chatter && (!room || length > CHATTER_BYTES_MAX) {
             self.left_out.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let waiting = self.bytes.fetch_add(length, Ordering::Relaxed);
+        if waiting + length > BYTES_WAITING_MAX {
+            self.overrun.store(true, Ordering::Relaxed);
         } else if let Err(mpsc::error::TrySendError::Full(_)) = self.queue.try_send(event) {
             self.overrun.store(true, Ordering::Relaxed);
         }
@@ -64,7 +77,9 @@ impl EventQueue {
         if self.overrun.load(Ordering::Relaxed) {
             return None;
         }
-        self.queue.recv().await
+        let event = self.queue.recv().await?;
+        self.bytes.fetch_sub(event.bytes, Ordering::Relaxed);
+        Some(event)
     }
 
     /// Number of messages of the page that were left out.
@@ -78,7 +93,22 @@ mod tests {
     use super::*;
 
     fn event(method: &str) -> Event {
-        Event { method: method.to_owned(), params: Value::Null }
+        Event { method: method.to_owned(), params: Value::Null, bytes: 100 }
+    }
+
+    #[tokio::test]
+    async fn long_chatter_is_left_out_and_waiting_bytes_are_bounded() {
+        let (events, mut queue) = Events::queue();
+        events.put(Event { bytes: CHATTER_BYTES_MAX + 1, ..event("Runtime.consoleAPICalled") });
+        assert_eq!(queue.left_out(), 1);
+        for _ in 0..8 {
+            events.put(Event { bytes: BYTES_WAITING_MAX / 2, ..event("Fetch.requestPaused") });
+            assert!(queue.next().await.is_some(), "what was taken does not wait any more");
+        }
+        for _ in 0..3 {
+            events.put(Event { bytes: BYTES_WAITING_MAX / 2, ..event("Fetch.requestPaused") });
+        }
+        assert!(queue.next().await.is_none(), "a session whose events take too much is given up");
     }
 
     #[tokio::test]

@@ -1,8 +1,8 @@
 //! The DevTools protocol over a pipe: commands with numbers out, answers and events in, each message ended by a zero byte.
 //!
 //! The pipe is Chromium's `--remote-debugging-pipe`, so that no port listens which a page could reach. The messages are few and their
-//! types are read where they are used; a client with a type for each of the protocol's thousand would take longer to compile than this
-//! package, and none speaks over a pipe. Every byte that arrives may be a page's: messages and queues are bounded.
+//! types are read where they are used. A client with a type for each of the protocol's thousand takes nine times as long to compile
+//! (chromiumoxide 0.9.1: 276 s of CPU, this one in a program of its own: 30) and speaks over a port. Every byte that arrives may be a page's: messages and queues are bounded.
 
 mod events;
 mod reader;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{CdpError, Event, State};
 
-/// Longest message: a screenshot of a large page.
+/// Longest message that is taken: a screenshot of a large page.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// Reads messages and hands each to who waits for it.
@@ -17,11 +17,13 @@ pub(super) struct Reader<C> {
     complain: C,
     /// Bytes of an incomplete message.
     held: Vec<u8>,
+    /// True while the rest of a message that is too long passes by.
+    passes: bool,
 }
 
 impl<C: FnMut(&[u8])> Reader<C> {
     pub(super) const fn new(state: Arc<Mutex<State>>, complain: C) -> Self {
-        Self { state, complain, held: Vec::new() }
+        Self { state, complain, held: Vec::new(), passes: false }
     }
 
     /// Reads until the browser ends.
@@ -49,6 +51,9 @@ impl<C: FnMut(&[u8])> Reader<C> {
         while let Some(end) = bytes.iter().position(|byte| *byte == 0) {
             let (message, rest) = bytes.split_at(end);
             bytes = &rest[1..];
+            if std::mem::take(&mut self.passes) {
+                continue;
+            }
             if self.held.is_empty() {
                 self.message(message)?;
             } else {
@@ -57,10 +62,14 @@ impl<C: FnMut(&[u8])> Reader<C> {
                 self.message(&whole)?;
             }
         }
+        // What one page makes too long is left out, and who waits for it is told so in time: other pages share the connection.
         if self.held.len() + bytes.len() > MESSAGE_BYTES_MAX {
-            return Err(format!("Chromium sent a message of more than {MESSAGE_BYTES_MAX} bytes: open a new session"));
+            self.passes = true;
+            self.held = Vec::new();
         }
-        self.held.extend_from_slice(bytes);
+        if !self.passes {
+            self.held.extend_from_slice(bytes);
+        }
         Ok(())
     }
 
@@ -89,7 +98,7 @@ impl<C: FnMut(&[u8])> Reader<C> {
             None => state.browser.as_ref(),
         };
         if let Some(events) = listener {
-            events.put(Event { method, params });
+            events.put(Event { method, params, bytes: bytes.len() });
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Driver {
         });
     }
 
-    async fn take(&self, Event { method, params }: &Event) {
+    async fn take(&self, Event { method, params, .. }: &Event) {
         match method.as_str() {
             "Fetch.requestPaused" => self.answer(params).await,
             "Target.attachedToTarget" => self.attached(params).await,

@@ -125,9 +125,18 @@ impl Context {
     pub(super) async fn middle(&self, found: &Found) -> Result<(f64, f64), ActionFailure> {
         let (x, y) = self.middle_of_what_shows(found).await?;
         let channel = self.front()?;
+        // It counts from the top of the document, and clicks from that of the window.
+        let metrics = channel.call("Page.getLayoutMetrics", json!({})).await?;
+        let scrolled = |side: &str| metrics["cssVisualViewport"][side].as_f64().unwrap_or_default();
         #[expect(clippy::cast_possible_truncation, reason = "places on a page are small numbers")]
-        let place = json!({"x": x as i64, "y": y as i64, "includeUserAgentShadowDOM": false});
-        let Ok(hit) = channel.call("DOM.getNodeForLocation", place).await else { return Ok((x, y)) };
+        let [left, top] = [x + scrolled("pageX"), y + scrolled("pageY")].map(|place| place as i64);
+        let place = json!({"x": left, "y": top, "includeUserAgentShadowDOM": false});
+        let hit = match channel.call("DOM.getNodeForLocation", place).await {
+            Ok(hit) => hit,
+            // Nothing lies there, not even the page.
+            Err(CdpError::Refused { .. }) => return Ok((x, y)),
+            Err(error) => return Err(error.into()),
+        };
         let hit_backend = hit["backendNodeId"].as_i64().unwrap_or_default();
         if hit_backend == found.backend {
             return Ok((x, y));
@@ -187,15 +196,14 @@ fn holder_of(tree: &Tree, text: &str) -> Option<usize> {
         let inner = tree.nodes.iter().position(|node| {
             node.name.as_deref().is_some_and(|name| name.contains(text)) && node.role == "StaticText"
         })?;
-        let mut at = inner;
-        // Up to the nearest that stands for an element; parents are few.
-        for _ in 0..tree.nodes.len() {
-            at = tree.nodes.iter().position(|node| node.children.contains(&at))?;
-            if tree.nodes[at].backend.is_some() {
-                return Some(at);
-            }
+        let mut parents = vec![None; tree.nodes.len()];
+        for (place, node) in tree.nodes.iter().enumerate() {
+            node.children.iter().for_each(|child| parents[*child] = Some(place));
         }
-        None
+        // Up to the nearest that stands for an element. A tree that a page makes up may go round.
+        std::iter::successors(parents[inner], |place| parents[*place])
+            .take(tree.nodes.len())
+            .find(|place| tree.nodes[*place].backend.is_some())
     })
 }
 

@@ -53,15 +53,6 @@ impl Context {
     /// Sends an event of a person; returns once the page took it, or a dialog opened that holds the page up.
     async fn input(&self, method: &'static str, event: Value) -> Result<(), ActionFailure> {
         let channel = self.front()?;
-        let mut changes = self.shared.changes.subscribe();
-        let held_up = async {
-            loop {
-                let held_up = self.shared.state.lock().front().is_none_or(|tab| tab.dialog.is_some() || tab.crashed);
-                if held_up || changes.changed().await.is_err() {
-                    return;
-                }
-            }
-        };
         tokio::select! {
             taken = channel.call(method, event) => match taken {
                 Ok(_) => Ok(()),
@@ -69,7 +60,7 @@ impl Context {
                 Err(crate::cdp::CdpError::Refused { .. }) => Ok(()),
                 Err(error) => Err(error.into()),
             },
-            () = held_up => Ok(()),
+            () = self.held_up() => Ok(()),
         }
     }
 

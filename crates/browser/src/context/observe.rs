@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::failure::ActionFailure;
-use super::state::{ConsoleLine, Dialog, FailedRequest};
+use super::state::{ConsoleLine, Dialog, FailedRequest, Tab};
 use crate::cdp::CdpError;
 use crate::error::BrowserError;
 use crate::tree::{FrameTree, Tree};
 
+/// Height of the largest picture, in pixels of the page.
+const HEIGHT_MAX: f64 = 16_384.0;
 /// Frames of one page that are looked at.
 const FRAMES_MAX: usize = 50;
 
@@ -63,7 +65,7 @@ impl Context {
             let targets: Vec<String> = state.tabs.iter().map(|tab| tab.target.clone()).collect();
             let front = state.front();
             let dialog = front.and_then(|tab| tab.dialog.clone());
-            let is_held_up = front.is_none_or(|tab| tab.dialog.is_some() || tab.crashed);
+            let is_held_up = front.is_none_or(Tab::is_held_up);
             (targets, state.front.min(state.tabs.len().saturating_sub(1)), dialog, is_held_up)
         };
         let mut tabs = Vec::new();
@@ -145,15 +147,14 @@ impl Context {
     /// When the browser fails, or the page in front waits for a dialog or crashed.
     pub async fn screenshot(&self, whole_page: bool, scale: f64) -> Result<Vec<u8>, ActionFailure> {
         let channel = self.front()?;
-        let is_held_up = self.shared.state.lock().front().is_none_or(|tab| tab.dialog.is_some() || tab.crashed);
-        if is_held_up {
+        if self.is_held_up() {
             return Err(ActionFailure::told("the page cannot be drawn now: end its dialog, or reload it".to_owned()));
         }
         let metrics = channel.call("Page.getLayoutMetrics", json!({})).await?;
         let (view, page) = (&metrics["cssVisualViewport"], &metrics["cssContentSize"]);
         let number = |value: &Value| value.as_f64().unwrap_or_default();
         let clip = if whole_page {
-            json!({"x": 0, "y": 0, "width": number(&page["width"]), "height": number(&page["height"]).min(16_384.0), "scale": scale})
+            json!({"x": 0, "y": 0, "width": number(&page["width"]), "height": number(&page["height"]).min(HEIGHT_MAX), "scale": scale})
         } else {
             json!({
                 "x": number(&view["pageX"]), "y": number(&view["pageY"]),

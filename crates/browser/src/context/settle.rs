@@ -103,26 +103,28 @@ impl Context {
     /// Runs an expression in a frame up to its end, a dialog, or the end of the frame.
     async fn run_in(&self, channel: &Channel, frame: i64, expression: &str) -> Result<(), BrowserError> {
         let params = json!({"expression": expression, "contextId": frame, "awaitPromise": true, "silent": true});
-        let mut changes = self.shared.changes.subscribe();
-        let held_up = async {
-            loop {
-                let held_up = self.shared.state.lock().front().is_none_or(|tab| tab.dialog.is_some() || tab.crashed);
-                if held_up || changes.changed().await.is_err() {
-                    return;
-                }
-            }
-        };
         tokio::select! {
             ran = channel.call("Runtime.evaluate", params) => match ran {
                 // A frame that went on to another document meanwhile.
                 Ok(_) | Err(CdpError::Refused { .. }) => Ok(()),
                 Err(error) => Err(error.into()),
             },
-            () = held_up => Ok(()),
+            () = self.held_up() => Ok(()),
             () = tokio::time::sleep(SCRIPTS_MAX) => {
                 channel.post(&[("Runtime.terminateExecution", json!({}))]).await.map_err(Into::into)
             }
         }
+    }
+
+    /// True if the tab in front answers nothing.
+    pub(super) fn is_held_up(&self) -> bool {
+        self.shared.state.lock().front().is_none_or(Tab::is_held_up)
+    }
+
+    /// Waits until the tab in front answers nothing.
+    pub(super) async fn held_up(&self) {
+        let mut changes = self.shared.changes.subscribe();
+        while !self.is_held_up() && changes.changed().await.is_ok() {}
     }
 
     /// Gives documents that begin from now on the present time.

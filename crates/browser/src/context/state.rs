@@ -136,8 +136,13 @@ impl Tab {
         }
     }
 
+    /// True if it answers nothing: it waits for a dialog, or its renderer crashed.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.crashed || self.dialog.is_some()
+    }
+
     /// True if nothing is under way that ends by itself.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.crashed || self.dialog.is_some() || (self.is_open && self.loading.is_empty() && self.requests == 0)
+        self.is_held_up() || (self.is_open && self.loading.is_empty() && self.requests == 0)
     }
 }

@@ -163,7 +163,9 @@ async fn what_cannot_be_done_with_an_element_is_told() {
     let page = r#"<!doctype html><title>Refusals</title><button disabled>Off</button><input aria-label="Fixed" readonly>
         <select aria-label="One"><option>A</option><option disabled>B</option></select><button>Twin</button><button>Twin</button>
         <button style="position:absolute;left:0;top:300px">Under</button><div id="cover" style="position:absolute;left:0;top:250px;width:500px;height:200px">Cover</div>
-        <button style="display:none">Hidden</button><input type="date" aria-label="Day">"#;
+        <button style="display:none">Hidden</button><input type="date" aria-label="Day">
+        <button style="position:absolute;left:0;top:1200px" onclick="this.textContent='Clicked'">Below</button>
+        <p style="position:absolute;left:0;top:2000px">End</p>"#;
     let context = on(&world, page).await;
     for (call, why) in [
         ("click('role=button[name=\"Off\"]')", "disabled"),
@@ -185,6 +187,9 @@ async fn what_cannot_be_done_with_an_element_is_told() {
         let told = refused(&context, call).await;
         assert!(told.contains(why), "{call}: {told}");
     }
+    act(&context, "scroll(0, 600)").await;
+    let seen = act(&context, "click('role=button[name=\"Below\"]')").await;
+    assert!(seen.text.contains("Clicked"), "a page that is scrolled: {}", seen.text);
     let seen = act(&context, "fill('css=input[type=date]', '2031-05-09')").await;
     assert!(seen.text.contains("2031-05-09"), "{}", seen.text);
     world.end().await;

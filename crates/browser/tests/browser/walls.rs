@@ -147,6 +147,9 @@ async fn pages_reach_nothing_but_their_site() {
         context.dispose().await.expect("disposed");
     }
     assert!(through.is_empty(), "{}", through.join("\n"));
+    let search = palestra_sandbox::Command::shell("find / -xdev -name x.txt");
+    let found = world.chromium.sandbox().exec(&search).await.expect("a command");
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "", "nothing was downloaded");
     assert_eq!(came.load(Ordering::Relaxed), 0, "somebody reached this machine");
     world.end().await;
 }
