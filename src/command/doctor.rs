@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use palestra_sandbox::image::Definition;
-use palestra_sandbox::shipped;
+use palestra_sandbox::pool::Bounds;
+use palestra_sandbox::{Sandboxes, shipped};
 use palestra_sql::value::Dialect;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -82,11 +83,6 @@ const PROGRAMS: &[Program] = &[
         commands: &[&["docker", "version", "--format", "{{.Server.Version}}"]],
         remedy: "only for container sandboxes: apt-get install docker.io, and start its daemon",
     },
-    Program {
-        what: "chromium",
-        commands: &[&["chromium", "--version"], &["chromium-browser", "--version"], &["google-chrome", "--version"]],
-        remedy: "only for browser environments: apt-get install chromium",
-    },
 ];
 
 /// Arguments of `palestra doctor`.
@@ -125,6 +121,7 @@ pub async fn doctor(config: &Config, output: &mut impl Write) -> Result<(), Fail
     for candidate in backends::candidates(config) {
         findings.push(sandboxes(*candidate, config).await);
     }
+    findings.push(browser(config).await);
     findings.push(images(config));
     // Beside the real ones, so that a running server is not disturbed.
     let folder = tempfile::tempdir()?;
@@ -165,6 +162,32 @@ async fn sandboxes(candidate: Candidate, config: &Config) -> Finding {
         Ok(detail) => Finding { what, state: State::Works, detail },
         Err(detail) if config.sandbox == SandboxChoice::Auto => Finding { what, state: State::Absent, detail },
         Err(detail) => Finding { what, state: State::Broken, detail },
+    }
+}
+
+/// Starts a browser in a sandbox, as sessions would.
+async fn browser(config: &Config) -> Finding {
+    let tried = within(async {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        // Beside the real one, so that a running server is not disturbed.
+        let config = Config { data: folder.path().to_owned(), ..config.clone() };
+        let local = backends::connect(&Candidate::Local, &config, "doctor").await.map_err(|error| error.to_string())?;
+        let bounds = Bounds { sandboxes_max: 1, warm_min: 0 };
+        let sandboxes = Sandboxes::new(vec![local], backends::images(&config), shipped::profiles()?, bounds);
+        let browsers = backends::browsers(&config, sandboxes);
+        let (version, isolation) = browsers.examine().await.map_err(|error| error.to_string())?;
+        let lines = isolation["lines"].as_object().into_iter().flatten();
+        let lacking = lines.filter(|(_, line)| line["enforced"] != true);
+        let lacking: Vec<String> = lacking
+            .map(|(name, line)| format!("{name} is not enforced: {}", line["by"].as_str().unwrap_or_default()))
+            .collect();
+        let walls =
+            if lacking.is_empty() { "every line of its profile is enforced".to_owned() } else { lacking.join("; ") };
+        Ok(format!("{version} in a sandbox; {walls}"))
+    });
+    match tried.await {
+        Ok(detail) => Finding { what: "browser", state: State::Works, detail },
+        Err(detail) => Finding { what: "browser", state: State::Absent, detail },
     }
 }
 

@@ -216,7 +216,7 @@ fn element(observation: &Value, role: &str, name: &str) -> String {
 async fn the_screen_is_offered_by_setting_and_shows_what_was_done() {
     let server = with_toolshed().await;
     let gui = open(&server, 0, &json!({"surface": "gui"})).await;
-    assert_eq!(names(&gui), ["click", "type", "select", "scroll", "back", "home", "submit"]);
+    assert_eq!(names(&gui), ["click", "type", "select", "scroll", "open", "back", "home", "submit"]);
     assert_eq!(gui["task"]["tools"], gui["tools"]);
     let seen = gui["observation"]["text"].as_str().unwrap();
     assert!(seen.starts_with("Lend the ") && seen.contains('['), "{seen}");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use futures::{StreamExt as _, stream};
 use palestra::config::SandboxChoice;
 use palestra_apps::app::{App, Callable};
 use palestra_apps::draw::draw;
@@ -21,6 +22,8 @@ use crate::support::server::TestServer;
 const TASKS_EACH: u64 = 2;
 /// Steps that are enough for every task.
 const STEPS_MAX: u64 = 400;
+/// Tasks that are played at once.
+const AT_ONCE: usize = 4;
 /// Seed of every session.
 const SEED: u64 = 5;
 
@@ -139,25 +142,25 @@ async fn play(server: &TestServer, environment: &str, app: &Arc<App>, seed: u64)
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_of_all_apps_are_finished_by_clicks_alone_as_by_tools() {
-    let Some(server) = with_browsers().await else { return };
+    let Some(running) = with_browsers().await else { return };
     let named: Option<u64> = std::env::var("PALESTRA_BROWSER_TASKS").ok().and_then(|count| count.parse().ok());
     let only = std::env::var("PALESTRA_BROWSER_APP").ok();
     let apps = apps();
     let each = named.map_or(TASKS_EACH, |all| all.div_ceil(apps.len() as u64));
-    let (mut played, mut steps, mut lost) = (0, 0, Vec::new());
-    for (name, app) in apps.iter().filter(|(name, _)| only.as_deref().is_none_or(|only| name.ends_with(only))) {
-        for number in 0..each {
-            // Seeds far apart, so that tasks of several templates have their turn.
-            let seed = number * 7 + 1;
-            match play(&server, name, app, seed).await {
-                Ok(taken) => steps += taken,
-                Err(why) => lost.push(format!("{name} {seed}: {why}")),
-            }
-            played += 1;
-        }
-    }
+    let only = |name: &str| only.as_deref().is_none_or(|only| name.ends_with(only));
+    let chosen = apps.iter().filter(|(name, _)| only(name));
+    // Seeds far apart, so that tasks of several templates have their turn.
+    let tasks = chosen.flat_map(|(name, app)| (0..each).map(move |number| (name, app, number * 7 + 1)));
+    let server = &running;
+    let plays = tasks.map(|(name, app, seed)| async move {
+        play(server, name, app, seed).await.map_err(|why| format!("{name} {seed}: {why}"))
+    });
+    let played: Vec<Result<u64, String>> = stream::iter(plays).buffer_unordered(AT_ONCE).collect().await;
+    let steps: u64 = played.iter().filter_map(|played| played.as_ref().ok()).sum();
+    let lost: Vec<String> = played.iter().filter_map(|played| played.as_ref().err().cloned()).collect();
+    let played = played.len();
     println!("{played} tasks in {steps} steps");
-    server.stop().await;
+    running.stop().await;
     assert!(lost.is_empty(), "{} of {played} tasks\n{}", lost.len(), lost.join("\n\n"));
 }
 
@@ -168,5 +171,91 @@ async fn a_server_without_a_browser_says_what_is_missing() {
         json!({"environment": "app/shop", "task": {"split": "train", "seed": 1}, "config": {"surface": "browser"}});
     let answer = server.post("/v1/sessions", &body).await;
     assert_eq!((answer.status.as_u16(), answer.code()), (503, "unavailable"), "{}", answer.body);
+    server.stop().await;
+}
+
+/// Takes a step as BrowserGym writes it.
+async fn act(server: &TestServer, session: &Value, action: &str) -> Value {
+    let path = format!("/v1/sessions/{}/step", session["id"].as_str().expect("an id"));
+    server.post(&path, &json!({"action": {"text": action}})).await.ok()
+}
+
+fn text(step: &Value) -> &str {
+    step["observation"]["text"].as_str().expect("text")
+}
+
+/// Id of the first element whose line has these words.
+fn id_of<'t>(text: &'t str, words: &str) -> &'t str {
+    let line = text.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}: {text}"));
+    line.trim().trim_start_matches('[').split(']').next().expect("an id")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_in_a_browser_is_forked_restored_and_outlives_its_server() {
+    let Some(server) = with_browsers().await else { return };
+    let session = open(&server, "app/mail", 1, "browser").await;
+    act(&server, &session, "fill('role=searchbox[name=\"Search mail\"]', 'invoice')").await;
+    let snapshot = format!("/v1/sessions/{}/snapshots", session["id"].as_str().unwrap());
+    let snapshot = server.post(&snapshot, &json!({})).await.ok();
+    let seen = act(&server, &session, "noop(0)").await;
+    let search = id_of(text(&seen), "button 'Search'").to_owned();
+    let fork = format!("/v1/sessions/{}/fork", session["id"].as_str().unwrap());
+    let copies = server.post(&fork, &json!({"count": 2})).await.ok();
+    // What was typed is there, and the ids of the first name the same elements.
+    for copy in copies["data"].as_array().unwrap() {
+        let found = act(&server, copy, &format!("click('{search}')")).await;
+        assert_eq!(found["observation"]["data"].get("differs"), None, "{found}");
+        assert_eq!(found["observation"]["data"]["tabs"][0]["url"], json!("http://mail.test/mails?q=invoice"));
+        server.delete(&format!("/v1/sessions/{}", copy["id"].as_str().unwrap())).await.ok();
+    }
+    let still = act(&server, &session, "noop(0)").await;
+    assert_eq!(still["observation"]["data"]["tabs"][0]["url"], json!("http://mail.test/"));
+    act(&server, &session, "clear('role=searchbox[name=\"Search mail\"]')").await;
+    let restore = format!("/v1/sessions/{}/restore", session["id"].as_str().unwrap());
+    server.post(&restore, &json!({"snapshot": snapshot["id"]})).await.ok();
+    let back = act(&server, &session, "noop(0)").await;
+    assert!(text(&back).contains("value='invoice'"), "{}", text(&back));
+    // The next server takes the recorded actions again.
+    let data = server.stop().await;
+    let server = TestServer::start_in(data, |config| config.sandbox = SandboxChoice::Local).await;
+    let again = act(&server, &session, &format!("click('{search}')")).await;
+    assert_eq!(again["observation"]["data"]["tabs"][0]["url"], json!("http://mail.test/mails?q=invoice"), "{again}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tools_stand_beside_pages_and_contexts_are_bounded() {
+    if with_browsers().await.is_none() {
+        return;
+    }
+    let server = TestServer::start_with(|config| {
+        config.sandbox = SandboxChoice::Local;
+        (config.browsers_max, config.browser_sessions_max, config.browser_warm) = (1, 1, 0);
+    })
+    .await;
+    let session = open(&server, "app/shop", 3, "hybrid").await;
+    let listed = tool(&server, &session, "orders", &json!({"page": 1})).await;
+    assert!(listed["observation"]["data"]["items"].is_array(), "{listed}");
+    let seen = act(&server, &session, "click('role=link[name=\"Orders\"]')").await;
+    assert_eq!(seen["observation"]["data"]["tabs"][0]["url"], json!("http://shop.test/orders"), "{}", text(&seen));
+    for (action, why) in [
+        ("click('99999')", "no element"),
+        ("click(", "belongs here"),
+        ("import os", "write one call"),
+        ("goto('http://127.0.0.1/')", "cannot"),
+    ] {
+        let refused = act(&server, &session, action).await;
+        let told = refused["observation"]["data"]["error"].as_str().expect("an error");
+        assert!(told.contains(why), "{action}: {told}");
+        assert_eq!((&refused["terminated"], &refused["stop_reason"]), (&json!(false), &Value::Null));
+    }
+    let body =
+        json!({"environment": "app/shop", "task": {"split": "train", "seed": 1}, "config": {"surface": "browser"}});
+    let full = server.post("/v1/sessions", &body).await;
+    assert_eq!((full.status.as_u16(), full.code()), (503, "capacity"), "{}", full.body);
+    server.delete(&format!("/v1/sessions/{}", session["id"].as_str().unwrap())).await.ok();
+    let next = open(&server, "app/shop", 1, "browser").await;
+    let gave_up = act(&server, &next, "report_infeasible('it is sold out')").await;
+    assert_eq!((&gave_up["terminated"], &gave_up["verdict"]["score"]), (&json!(true), &json!(0.0)), "{gave_up}");
     server.stop().await;
 }

@@ -2,7 +2,7 @@
 //! subject. The former versions, whose texts did not, are read too: a checker that finds nothing there would see nothing.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use palestra_apps::app::App;
@@ -404,18 +404,7 @@ fn travel(tables: &Tables, found: &mut Found) {
 }
 
 fn environments() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments")
-}
-
-fn files_in(folder: &Path) -> BTreeMap<String, String> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    entries
-        .map(|entry| entry.expect("an entry").path())
-        .map(|path| {
-            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-            (name, std::fs::read_to_string(&path).expect("text"))
-        })
-        .collect()
+    palestra_test_support::workspace().join("environments")
 }
 
 fn read(files: &BTreeMap<String, String>, reader: fn(&Tables, &mut Found)) -> Found {
@@ -430,7 +419,7 @@ fn read(files: &BTreeMap<String, String>, reader: fn(&Tables, &mut Found)) -> Fo
 
 /// The app as it is, and as it was before its texts fitted: the former version of that number.
 fn compare(name: &str, former: u32, reader: fn(&Tables, &mut Found)) {
-    let mut files = files_in(&environments().join("app").join(name));
+    let mut files = palestra_test_support::texts(&environments().join("app").join(name));
     let now = read(&files, reader);
     assert!(now.read >= READ_MIN, "{name}: {} texts are read", now.read);
     assert!(
@@ -440,7 +429,7 @@ fn compare(name: &str, former: u32, reader: fn(&Tables, &mut Found)) {
         now.contradictions.join("\n")
     );
 
-    files.extend(files_in(&environments().join("former/app").join(name).join(former.to_string())));
+    files.extend(palestra_test_support::texts(&environments().join("former/app").join(name).join(former.to_string())));
     let before = read(&files, reader);
     assert!(!before.contradictions.is_empty(), "{name}: the reader finds nothing wrong with version {former}");
 }

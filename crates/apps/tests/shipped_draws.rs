@@ -2,7 +2,6 @@
 //! looked at of each template; `palestra check` looks at a thousand.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use palestra_apps::app::App;
@@ -12,20 +11,11 @@ use palestra_apps::check::{Effort, check};
 const DRAWS: u64 = 8;
 
 fn folder() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments/app")
+    palestra_test_support::workspace().join("environments/app")
 }
 
 fn load(name: &str) -> Arc<App> {
-    let entries = std::fs::read_dir(folder().join(name)).expect("the app's folder");
-    let files: BTreeMap<String, String> = entries
-        .map(|entry| entry.expect("a file").path())
-        .map(|path| {
-            (
-                path.file_name().expect("a name").to_string_lossy().into_owned(),
-                std::fs::read_to_string(&path).expect("text"),
-            )
-        })
-        .collect();
+    let files = palestra_test_support::texts(&folder().join(name));
     App::load(&files).unwrap_or_else(|faults| panic!("{name}: {faults:?}"))
 }
 

@@ -30,6 +30,17 @@ impl Clock {
         SCRIPT.replace("$KEY", &self.key).replace("$NOW", &self.now_ms.to_string()).replace("$SEED", &seed.to_string())
     }
 
+    /// Its time, and the documents that were given chance of their own.
+    pub(crate) const fn moment(&self) -> (i64, u32) {
+        (self.now_ms, self.documents)
+    }
+
+    /// Goes on from such a moment.
+    pub(crate) const fn go_on_at(&mut self, now_ms: i64, documents: u32) {
+        self.now_ms = now_ms;
+        self.documents = documents;
+    }
+
     /// An expression that lets what a document has queued run, at the time that it has.
     pub(crate) fn breathe(&self) -> String {
         format!("self[{:?}]?.advance(0, {TIMERS_MAX})", self.key)

@@ -15,7 +15,7 @@ pub mod tree;
 pub use cdp::CdpError;
 pub use chromium::{Chromium, Launch, find_program};
 pub use context::{
-    ActionFailure, Blank, ConsoleLine, Context, Dialog, FailedRequest, Observed, Performed, Settings, TabView,
+    ActionFailure, Blank, ConsoleLine, Context, Dialog, FailedRequest, Kept, Observed, Performed, Settings, TabView,
 };
 pub use error::BrowserError;
 pub use pool::{Browsers, Lease, PoolSettings};

@@ -100,6 +100,17 @@ impl Browsers {
         })
     }
 
+    /// Starts a process, and ends it: its version, and the walls around its pages.
+    ///
+    /// # Errors
+    /// [`BrowserError::Missing`], and when no browser starts.
+    pub async fn examine(&self) -> Result<(String, Value), BrowserError> {
+        let chromium = self.start().await?;
+        let found = (chromium.version().to_owned(), self.isolation(&chromium));
+        chromium.end().await;
+        Ok(found)
+    }
+
     /// A context for a session, which is its alone.
     ///
     /// # Errors

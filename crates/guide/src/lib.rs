@@ -31,6 +31,7 @@ const CONTENTS: &[(&str, &[&str])] = &[
             "puzzles",
             "control",
             "apps",
+            "browser",
             "terminals",
             "code",
             "repositories",

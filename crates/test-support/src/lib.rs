@@ -4,6 +4,7 @@ pub mod cpu;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -42,6 +43,26 @@ fn data_folder() -> PathBuf {
     named.unwrap_or_else(|| workspace().join("../shared/data"))
 }
 
+/// The texts below a folder, such as a definition's, by their paths in it.
+pub fn texts(folder: &Path) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(folder_in) = waiting.pop() {
+        let entries = std::fs::read_dir(&folder_in).unwrap_or_else(|error| panic!("{}: {error}", folder_in.display()));
+        for entry in entries {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                waiting.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).expect("a path below").to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            texts.insert(name, text);
+        }
+    }
+    texts
+}
+
 /// The root of the checkout: the nearest folder above this package that has a lock file.
 pub fn workspace() -> &'static Path {
     static WORKSPACE: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -61,6 +82,12 @@ mod tests {
     fn a_test_is_not_tried_in_one_line_with_its_name() {
         assert_eq!(line("a::b", "gcc,\nor another  compiler"), "not tried: a::b: needs gcc, or another compiler");
         assert_eq!(std::thread::current().name(), Some("tests::a_test_is_not_tried_in_one_line_with_its_name"));
+    }
+
+    #[test]
+    fn texts_below_a_folder_are_named_by_their_paths() {
+        let texts = texts(&workspace().join("crates/test-support"));
+        assert!(texts["src/lib.rs"].contains("texts_below_a_folder") && texts.contains_key("Cargo.toml"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Our app, begun with the reference's data.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use palestra_apps::app::{App, Role};
@@ -135,15 +134,7 @@ pub(crate) fn app_with_policy(policy: &str) -> Arc<App> {
 
 /// The files of the app.
 pub(crate) fn files() -> BTreeMap<String, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments/app/retail");
-    std::fs::read_dir(&folder)
-        .expect("the app's folder")
-        .map(|entry| {
-            let path = entry.expect("an entry").path();
-            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-            (name, std::fs::read_to_string(&path).expect("text"))
-        })
-        .collect()
+    palestra_test_support::texts(&palestra_test_support::workspace().join("environments/app/retail"))
 }
 
 /// The app of some files.

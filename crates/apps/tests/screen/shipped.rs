@@ -1,7 +1,6 @@
 //! The apps that come with the project: their tasks are solved on screens and in pages as by tools.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use palestra_apps::app::screen::{Details, Widget, WidgetKind};
@@ -17,25 +16,10 @@ use crate::hostile::walk;
 
 /// Every shipped app.
 pub(crate) fn shipped() -> Vec<Arc<App>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments/app");
-    let mut apps = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("the folder of apps") {
-        let mut files = BTreeMap::new();
-        for file in std::fs::read_dir(entry.expect("an entry").path()).expect("the folder of an app") {
-            let file = file.expect("an entry");
-            let name = file.file_name().into_string().expect("a name");
-            if name.ends_with(".yaml") {
-                files.insert(name, std::fs::read_to_string(file.path()).expect("a file"));
-            } else if name == "theme" {
-                for file in std::fs::read_dir(file.path()).expect("the folder of a theme") {
-                    let file = file.expect("an entry");
-                    let name = format!("theme/{}", file.file_name().into_string().expect("a name"));
-                    files.insert(name, std::fs::read_to_string(file.path()).expect("a file"));
-                }
-            }
-        }
-        apps.push(App::load(&files).unwrap_or_else(|faults| panic!("{}", messages(&faults))));
-    }
+    let folder = palestra_test_support::workspace().join("environments/app");
+    let folders = std::fs::read_dir(folder).expect("the folder of apps").map(|entry| entry.expect("an entry").path());
+    let load = |files| App::load(&files).unwrap_or_else(|faults| panic!("{}", messages(&faults)));
+    let mut apps: Vec<_> = folders.map(|folder| load(palestra_test_support::texts(&folder))).collect();
     apps.sort_by(|left, right| left.name.cmp(&right.name));
     apps
 }

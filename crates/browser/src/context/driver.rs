@@ -138,9 +138,11 @@ impl Driver {
     async fn answer(&self, params: &Value) {
         let id = &params["requestId"];
         self.shared.change(|state| state.tab(&self.target).map(|tab| tab.requests += 1));
-        let answer = match request(params).zip(self.shared.site.get()) {
-            Some((request, site)) => site.answer(request).await,
-            None => Answer::Blocked,
+        let stand = self.shared.stand.lock().clone();
+        let answer = match (request(params), stand, self.shared.site.get()) {
+            (Some(request), Some(stand), _) => stand.answer(&request),
+            (Some(request), None, Some(site)) => site.answer(request).await,
+            _ => Answer::Blocked,
         };
         let url = params["request"]["url"].as_str().unwrap_or_default();
         let (status, command) = match answer {

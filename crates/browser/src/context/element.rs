@@ -8,7 +8,7 @@ use crate::cdp::CdpError;
 use crate::tree::Tree;
 
 /// Name of the world in which our functions run, where no script of a page can change what they use.
-const WORLD: &str = "palestra";
+pub(super) const WORLD: &str = "palestra";
 /// Elements that are told where several fit.
 const TOLD_MAX: usize = 5;
 

@@ -4,6 +4,7 @@ mod driver;
 mod element;
 mod failure;
 mod input;
+mod keep;
 mod keys;
 mod observe;
 mod perform;
@@ -25,6 +26,8 @@ use crate::error::BrowserError;
 use crate::site::Site;
 use crate::tree::Ids;
 pub use failure::ActionFailure;
+pub use keep::Kept;
+use keep::Stand;
 pub use observe::{Observed, TabView};
 pub use perform::Performed;
 use state::State;
@@ -85,6 +88,8 @@ pub(crate) struct Shared {
     changes: watch::Sender<u64>,
     /// Answers requests once a session has the context.
     site: OnceLock<Arc<dyn Site>>,
+    /// Answers them in its place while histories are built up.
+    stand: Mutex<Option<Arc<Stand>>>,
 }
 
 impl Shared {
@@ -103,8 +108,12 @@ impl Blank {
     /// When the browser is gone or refuses.
     pub async fn create(chromium: Arc<Chromium>) -> Result<Self, BrowserError> {
         let (id, mut queue) = chromium.create_context().await?;
-        let shared =
-            Arc::new(Shared { state: Mutex::default(), changes: watch::Sender::new(0), site: OnceLock::new() });
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changes: watch::Sender::new(0),
+            site: OnceLock::new(),
+            stand: Mutex::default(),
+        });
         let setup = TabSetup::default();
         let taking = {
             let (shared, setup) = (Arc::clone(&shared), setup.clone());

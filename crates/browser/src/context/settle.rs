@@ -57,7 +57,7 @@ impl Context {
         Ok(rest)
     }
 
-    fn documents(&self) -> u64 {
+    pub(super) fn documents(&self) -> u64 {
         self.shared.state.lock().tabs.iter().map(|tab| tab.documents).sum()
     }
 
@@ -128,7 +128,7 @@ impl Context {
     }
 
     /// Gives documents that begin from now on the present time.
-    async fn renew_scripts(&self) -> Result<(), BrowserError> {
+    pub(super) async fn renew_scripts(&self) -> Result<(), BrowserError> {
         let script = self.clock.lock().script();
         if let Some(tailored) = self.setup.0.lock().as_mut() {
             script.clone_into(&mut tailored.script);

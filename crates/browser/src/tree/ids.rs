@@ -2,6 +2,19 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::path::{Path, walk};
+
+/// Ids by where their elements stand.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptIds {
+    elements: Vec<(Path, String)>,
+    /// By document: elements and frames that were counted.
+    counts: Vec<(Path, u64, u64)>,
+}
+
 /// Ids of the elements of a tab.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
@@ -48,6 +61,62 @@ impl Ids {
         ids.by_backend.insert(backend, id.clone());
         self.elements.insert(id.clone(), Element { backend, frame: frame.to_owned() });
         id
+    }
+
+    /// Keeps them by where their elements stand in a document.
+    pub(crate) fn keep(&self, root: &Value) -> KeptIds {
+        let mut kept = KeptIds::default();
+        let mut frames: HashMap<&str, Path> = HashMap::new();
+        walk(root, &mut |path, node| {
+            if let Some(backend) = node["backendNodeId"].as_i64()
+                && let Some((id, element)) = self.by_backend(backend)
+            {
+                kept.elements.push((path.clone(), id.clone()));
+                // The frame of an element is known by its nearest document around it.
+                frames.entry(element.frame.as_str()).or_insert_with(|| path.document());
+            }
+        });
+        for (frame, path) in frames {
+            if let Some(ids) = self.frames.get(frame) {
+                kept.counts.push((path, ids.elements, ids.frames));
+            }
+        }
+        kept.counts.sort();
+        kept
+    }
+
+    fn by_backend(&self, backend: i64) -> Option<(&String, &Element)> {
+        let id = self.frames.values().find_map(|frame| frame.by_backend.get(&backend))?;
+        self.elements.get_key_value(id)
+    }
+
+    /// Gives those that were kept to the elements that stand where theirs stood; `main` is the frame of the page itself.
+    pub(crate) fn go_on_from(&mut self, kept: &KeptIds, root: &Value, main: &str, document: &str) {
+        *self = Self { document: document.to_owned(), ..Self::default() };
+        let ids: HashMap<&Path, &String> = kept.elements.iter().map(|(path, id)| (path, id)).collect();
+        let mut frames = HashMap::from([(Path::default(), main.to_owned())]);
+        let mut found = Vec::new();
+        walk(root, &mut |path, node| {
+            if let Some(frame) = node["contentDocument"]["frameId"].as_str().or_else(|| node["frameId"].as_str())
+                && node.get("contentDocument").is_some()
+            {
+                frames.insert(path.within(), frame.to_owned());
+            }
+            if let (Some(id), Some(backend)) = (ids.get(path), node["backendNodeId"].as_i64()) {
+                found.push((path.document(), (*id).clone(), backend));
+            }
+        });
+        for (document, id, backend) in found {
+            let Some(frame) = frames.get(&document) else { continue };
+            self.frames.entry(frame.clone()).or_default().by_backend.insert(backend, id.clone());
+            self.elements.insert(id, Element { backend, frame: frame.clone() });
+        }
+        for (document, elements, inner) in &kept.counts {
+            if let Some(frame) = frames.get(document) {
+                let ids = self.frames.entry(frame.clone()).or_default();
+                (ids.elements, ids.frames) = (*elements, *inner);
+            }
+        }
     }
 
     /// The element of an id.

@@ -2,6 +2,7 @@
 
 mod flatten;
 mod ids;
+mod path;
 mod repr;
 
 use std::collections::HashMap;
@@ -9,7 +10,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 pub use flatten::Flat;
-pub(crate) use ids::Ids;
+pub(crate) use ids::{Ids, KeptIds};
+pub(crate) use path::{Path, walk};
 
 /// Most nodes of one tree that are read; the others are counted.
 const NODES_MAX: usize = 50_000;

@@ -2,6 +2,7 @@
 
 mod acts;
 mod fixture;
+mod keep;
 mod pages;
 mod pool;
 mod walls;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use palestra_apps::html::{self, Frame, Method, PageResponse};
 use palestra_browser::action::{self, Action};
 use palestra_browser::{
-    Answer, BrowserError, Browsers, Lease, Observed, Performed, Request, Settings, Site, form_fields,
+    Answer, BrowserError, Browsers, Kept, Lease, Observed, Performed, Request, Settings, Site, form_fields,
 };
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Observation;
@@ -22,6 +22,9 @@ use super::place::AppPlace;
 pub(super) const NO_BROWSER: &str =
     "this server has no browser: install chromium where it runs, or choose the surface tools or gui";
 
+/// The field of an observation that tells why a copy shows another page than the one that it was made of.
+const DIFFERS: &str = "differs";
+
 /// An app that is looked at in a browser.
 pub(super) struct BrowsedApp {
     browsers: Browsers,
@@ -29,8 +32,10 @@ pub(super) struct BrowsedApp {
     seed: u64,
     /// Opened at the first look.
     lease: Option<Lease>,
-    /// Address to go on from, in a copy.
-    from: Option<String>,
+    /// Pages that a copy goes on from.
+    from: Option<Kept>,
+    /// Why a copy shows something else than those, until it was told.
+    differs: Option<String>,
 }
 
 /// The pages of an app as it runs.
@@ -46,12 +51,20 @@ struct Played {
     terminated: bool,
     /// A fault of the definition.
     failure: Option<InfraError>,
+    /// Pages are loaded as they were: nothing that they ask for has an effect.
+    going_on: bool,
+}
+
+impl Played {
+    fn copy(&self) -> Self {
+        Self { place: self.place.clone(), terminated: self.terminated, failure: None, going_on: false }
+    }
 }
 
 impl BrowsedApp {
     pub(super) fn new(browsers: Browsers, place: AppPlace, host: String, seed: u64) -> Self {
-        let played = Mutex::new(Played { place, terminated: false, failure: None });
-        Self { browsers, pages: Arc::new(AppPages { host, played }), seed, lease: None, from: None }
+        let played = Mutex::new(Played { place, terminated: false, failure: None, going_on: false });
+        Self { browsers, pages: Arc::new(AppPages { host, played }), seed, lease: None, from: None, differs: None }
     }
 
     /// The browser's context; made, and led to the first page, where there is none.
@@ -60,21 +73,37 @@ impl BrowsedApp {
             let now_ms = self.pages.played.lock().place.now().saturating_mul(1_000);
             let site = Arc::clone(&self.pages) as Arc<dyn Site>;
             let lease = self.browsers.lease(Settings::new(site, now_ms, self.seed)).await.map_err(|e| infra(&e))?;
-            let home = format!("http://{}/", self.pages.host);
-            let url = self.from.take().unwrap_or(home);
-            let opened = lease.context().perform(&Action::Goto { url }).await.map_err(|error| infra(&error))?;
-            if let Some(error) = opened.error {
-                return Err(InfraError::new(format!("the first page cannot be shown: {error}")));
+            match self.from.take() {
+                Some(kept) => self.go_on_from(&lease, &kept).await?,
+                None => self.open_first_page(&lease).await?,
             }
             self.lease = Some(lease);
         }
         self.lease.as_ref().ok_or_else(|| InfraError::new("the browser is gone: open a new session"))
     }
 
+    async fn open_first_page(&self, lease: &Lease) -> Result<(), InfraError> {
+        let url = format!("http://{}/", self.pages.host);
+        let opened = lease.context().perform(&Action::Goto { url }).await.map_err(|error| infra(&error))?;
+        match opened.error {
+            Some(error) => Err(InfraError::new(format!("the first page cannot be shown: {error}; open a new session"))),
+            None => Ok(()),
+        }
+    }
+
+    async fn go_on_from(&mut self, lease: &Lease, kept: &Kept) -> Result<(), InfraError> {
+        self.pages.played.lock().going_on = true;
+        let differs = lease.context().go_on_from(kept).await.map_err(|error| infra(&error));
+        self.pages.played.lock().going_on = false;
+        self.differs = differs?;
+        Ok(())
+    }
+
     async fn perform(&mut self, action: &Action) -> Result<Reaction, InfraError> {
         let context = self.lease().await?.context();
         let performed = context.perform(action).await.map_err(|error| infra(&error))?;
         let observed = context.observe().await.map_err(|error| infra(&error))?;
+        let differs = self.differs.take();
         let mut played = self.pages.played.lock();
         if let Some(failure) = played.failure.take() {
             return Err(failure);
@@ -87,6 +116,9 @@ impl BrowsedApp {
             reaction.observation = shown(&observed, &performed, Some(reason));
         } else {
             reaction.observation = shown(&observed, &performed, None);
+        }
+        if let Some(words) = differs {
+            reaction.observation.data[DIFFERS] = words.into();
         }
         Ok(reaction)
     }
@@ -105,12 +137,12 @@ impl LiveEnvironment for BrowsedApp {
         match input {
             Input::Text(text) => match action::parse(text) {
                 Ok(action) => self.perform(&action).await,
-                Err(error) => Ok(Reaction::text(format!("Error: {error}"))),
+                Err(error) => Ok(refused(&error.to_string())),
             },
             Input::Call { tool, arguments } if action::NAMES.contains(&tool) => {
                 match Action::of_call(tool, arguments) {
                     Ok(action) => self.perform(&action).await,
-                    Err(error) => Ok(Reaction::text(format!("Error: {error}"))),
+                    Err(error) => Ok(refused(&error)),
                 }
             }
             Input::Call { tool, arguments } => {
@@ -130,13 +162,27 @@ impl LiveEnvironment for BrowsedApp {
         self.lease.as_ref().map(|lease| lease.isolation().clone())
     }
 
+    /// Leaves out why a copy shows another page, which belongs to no action.
+    fn agrees(&self, seen: &Observation, again: &Observation) -> bool {
+        let without = |observation: &Observation| {
+            let mut data = observation.data.clone();
+            data.as_object_mut().map(|data| data.remove(DIFFERS));
+            Observation { data, ..observation.clone() }
+        };
+        seen == again || without(seen) == without(again)
+    }
+
     async fn fork(&mut self, _episode: EpisodeId) -> Result<Option<Box<dyn LiveEnvironment>>, InfraError> {
-        let observed = self.lease().await?.context().observe().await.map_err(|error| infra(&error))?;
-        let from = observed.tabs.get(observed.active).map(|tab| tab.url.clone());
-        let played = self.pages.played.lock();
-        let copy = Played { place: played.place.clone(), terminated: played.terminated, failure: None };
+        // A copy that was never looked at goes on from where this one would.
+        let waiting = self.from.clone().filter(|_| self.lease.is_none());
+        let from = match waiting {
+            Some(kept) => kept,
+            None => self.lease().await?.context().keep().await.map_err(|error| infra(&error))?,
+        };
+        let copy = self.pages.played.lock().copy();
         let pages = Arc::new(AppPages { host: self.pages.host.clone(), played: Mutex::new(copy) });
-        Ok(Some(Box::new(Self { browsers: self.browsers.clone(), pages, seed: self.seed, lease: None, from })))
+        let (browsers, from) = (self.browsers.clone(), Some(from));
+        Ok(Some(Box::new(Self { browsers, pages, seed: self.seed, lease: None, from, differs: None })))
     }
 
     async fn close(&mut self) {
@@ -166,7 +212,12 @@ impl Site for AppPages {
             form: &form,
         };
         let mut played = self.played.lock();
-        match played.place.respond(&asked, &Frame::default()) {
+        let responded = if played.going_on {
+            played.place.clone().respond(&asked, &Frame::default())
+        } else {
+            played.place.respond(&asked, &Frame::default())
+        };
+        match responded {
             Ok(PageResponse::Html(page)) => fresh(Answer::html(200, page)),
             Ok(PageResponse::Redirect(address)) => Answer::see_other(&address),
             Ok(PageResponse::Asset(asset)) => Answer::text(200, asset.media, asset.text.as_bytes()),
@@ -231,6 +282,12 @@ fn shown(observed: &Observed, performed: &Performed, infeasible: Option<&str>) -
         "lines": observed.lines,
     });
     Observation { text, data, ..Observation::default() }
+}
+
+/// The answer to what is no action; nothing was looked at for it.
+fn refused(error: &str) -> Reaction {
+    let (text, data) = (format!("Error: {error}"), json!({"error": error}));
+    Reaction { observation: Observation { text, data, ..Observation::default() }, ..Reaction::default() }
 }
 
 fn infra(error: &BrowserError) -> InfraError {
