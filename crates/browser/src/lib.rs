@@ -19,4 +19,4 @@ pub use context::{
 };
 pub use error::BrowserError;
 pub use pool::{Browsers, Lease, PoolSettings};
-pub use site::{Answer, Request, Site};
+pub use site::{Answer, Request, Site, form_fields};

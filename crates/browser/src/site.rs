@@ -50,6 +50,12 @@ pub enum Answer {
     Blocked,
 }
 
+/// Fields of a form that was posted as `application/x-www-form-urlencoded`.
+#[must_use]
+pub fn form_fields(body: &str) -> Vec<(String, String)> {
+    url::form_urlencoded::parse(body.as_bytes()).into_owned().collect()
+}
+
 impl Answer {
     /// A page.
     #[must_use]
