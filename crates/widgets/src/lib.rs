@@ -2,9 +2,13 @@
 //! levels. A page sends what was entered to its server, which judges it; no script of a page knows what is right. A new widget is one
 //! file in the folder of its category, and a line in the list there.
 
+mod choosing;
 mod dates;
 mod draw;
+mod forms;
+mod numbers;
 mod page;
+mod steps;
 mod wanted;
 
 use std::collections::BTreeMap;
@@ -102,5 +106,5 @@ pub fn named(role: &str, name: &str) -> String {
 /// Every widget, by category.
 #[must_use]
 pub fn all() -> Vec<Widget> {
-    [dates::widgets()].into_iter().flatten().collect()
+    [dates::widgets(), numbers::widgets(), choosing::widgets(), forms::widgets()].into_iter().flatten().collect()
 }

@@ -47,6 +47,13 @@ pub struct Check {
 }
 
 impl Wanted {
+    /// An object with exactly these values, each a part of its own.
+    #[must_use]
+    pub fn exactly(state: &Value) -> Self {
+        let fields = state.as_object().into_iter().flatten();
+        Self::Fields(fields.map(|(field, value)| (field.clone(), Self::Is(value.clone()))).collect())
+    }
+
     /// Judges a state part by part. Nothing that was sent is wrong in every part.
     #[must_use]
     pub fn judge(&self, state: Option<&Value>) -> Vec<Check> {

@@ -4,6 +4,7 @@ use jiff::civil::Date;
 use jiff::{Span, ToSpan as _};
 use serde_json::json;
 
+use super::words::long;
 use crate::{Draw, Level, Task, Wanted, Widget, named};
 
 pub(super) const WIDGET: Widget =
@@ -77,26 +78,6 @@ fn draw(draw: &mut Draw) -> Task {
             Wanted::Fields(vec![("day".to_owned(), Wanted::Is(json!(wanted.to_string())))]),
         )
     }
-}
-
-/// `9 May 2031`.
-fn long(day: Date) -> String {
-    const MONTHS: [&str; 12] = [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ];
-    let month = usize::try_from(day.month() - 1).unwrap_or_default();
-    format!("{} {} {}", day.day(), MONTHS[month], day.year())
 }
 
 fn months_between(from: Date, to: Date) -> i64 {
