@@ -22,6 +22,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
     ("apps", &["state"]),
     ("sandbox", &["sandbox-agent"]),
     ("browser", &["sandbox"]),
+    ("widgets", &[]),
     ("workbench", &["protocol", "sandbox", "state"]),
     ("sql", &["sqlite-worker", "state"]),
     ("environment", &["protocol", "state"]),
