@@ -2,10 +2,17 @@
 //! levels. A page sends what was entered to its server, which judges it; no script of a page knows what is right. A new widget is one
 //! file in the folder of its category, and a line in the list there.
 
+mod act;
 mod dates;
+mod dragging;
 mod draw;
+mod files;
 mod page;
+mod panels;
+mod tables;
+mod trees;
 mod wanted;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -102,5 +109,8 @@ pub fn named(role: &str, name: &str) -> String {
 /// Every widget, by category.
 #[must_use]
 pub fn all() -> Vec<Widget> {
-    [dates::widgets()].into_iter().flatten().collect()
+    [dates::widgets(), dragging::widgets(), files::widgets(), panels::widgets(), tables::widgets(), trees::widgets()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
