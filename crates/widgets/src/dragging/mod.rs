@@ -5,6 +5,9 @@ mod kanban_board;
 mod match_pairs;
 mod mouse_sliders;
 mod reorder_list;
+mod resize_box;
+mod sort_bins;
+mod tile_swap;
 
 use crate::Widget;
 
@@ -16,5 +19,8 @@ pub(crate) fn widgets() -> Vec<Widget> {
         match_pairs::WIDGET,
         mouse_sliders::WIDGET,
         reorder_list::WIDGET,
+        resize_box::WIDGET,
+        sort_bins::WIDGET,
+        tile_swap::WIDGET,
     ]
 }

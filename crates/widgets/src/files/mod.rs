@@ -7,6 +7,7 @@ mod file_slots;
 mod import_columns;
 mod rename_files;
 mod upload_one;
+mod upload_several;
 
 use crate::Widget;
 
@@ -20,6 +21,7 @@ pub(crate) fn widgets() -> Vec<Widget> {
         import_columns::WIDGET,
         rename_files::WIDGET,
         upload_one::WIDGET,
+        upload_several::WIDGET,
     ]
 }
 

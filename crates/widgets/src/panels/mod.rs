@@ -5,6 +5,9 @@ mod cookie_banner;
 mod delete_dialog;
 mod native_dialogs;
 mod split_pane;
+mod stepper;
+mod tab_panels;
+mod undo_notices;
 
 use crate::Widget;
 
@@ -16,5 +19,8 @@ pub(crate) fn widgets() -> Vec<Widget> {
         delete_dialog::WIDGET,
         native_dialogs::WIDGET,
         split_pane::WIDGET,
+        stepper::WIDGET,
+        tab_panels::WIDGET,
+        undo_notices::WIDGET,
     ]
 }
