@@ -2,14 +2,21 @@
 //! levels. A page sends what was entered to its server, which judges it; no script of a page knows what is right. A new widget is one
 //! file in the folder of its category, and a line in the list there.
 
+mod act;
 mod choosing;
 mod dates;
+mod dragging;
 mod draw;
+mod files;
 mod forms;
 mod numbers;
 mod page;
+mod panels;
 mod steps;
+mod tables;
+mod trees;
 mod wanted;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -106,5 +113,8 @@ pub fn named(role: &str, name: &str) -> String {
 /// Every widget, by category.
 #[must_use]
 pub fn all() -> Vec<Widget> {
-    [dates::widgets(), numbers::widgets(), choosing::widgets(), forms::widgets()].into_iter().flatten().collect()
+    [choosing::widgets(), dates::widgets(), dragging::widgets(), files::widgets(), forms::widgets(), numbers::widgets(), panels::widgets(), tables::widgets(), trees::widgets()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
