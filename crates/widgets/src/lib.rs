@@ -2,9 +2,16 @@
 //! levels. A page sends what was entered to its server, which judges it; no script of a page knows what is right. A new widget is one
 //! file in the folder of its category, and a line in the list there.
 
+mod canvas;
 mod dates;
+mod desk;
 mod draw;
+mod drawing;
+mod frames;
 mod page;
+mod scrolling;
+mod seeing;
+mod steps;
 mod wanted;
 
 use std::collections::BTreeMap;
@@ -102,5 +109,8 @@ pub fn named(role: &str, name: &str) -> String {
 /// Every widget, by category.
 #[must_use]
 pub fn all() -> Vec<Widget> {
-    [dates::widgets()].into_iter().flatten().collect()
+    [dates::widgets(), drawing::widgets(), frames::widgets(), scrolling::widgets(), seeing::widgets(), desk::widgets()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
