@@ -2,18 +2,24 @@
 //! levels. A page sends what was entered to its server, which judges it; no script of a page knows what is right. A new widget is one
 //! file in the folder of its category, and a line in the list there.
 
-mod act;
+mod canvas;
 mod choosing;
 mod dates;
+mod desk;
 mod dragging;
 mod draw;
+mod drawing;
 mod files;
 mod forms;
+mod frames;
 mod numbers;
 mod page;
 mod panels;
+mod scrolling;
+mod seeing;
 mod steps;
 mod tables;
+mod texts;
 mod trees;
 mod wanted;
 mod words;
@@ -113,8 +119,24 @@ pub fn named(role: &str, name: &str) -> String {
 /// Every widget, by category.
 #[must_use]
 pub fn all() -> Vec<Widget> {
-    [choosing::widgets(), dates::widgets(), dragging::widgets(), files::widgets(), forms::widgets(), numbers::widgets(), panels::widgets(), tables::widgets(), trees::widgets()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        choosing::widgets(),
+        dates::widgets(),
+        desk::widgets(),
+        dragging::widgets(),
+        drawing::widgets(),
+        files::widgets(),
+        forms::widgets(),
+        frames::widgets(),
+        numbers::widgets(),
+        panels::widgets(),
+        scrolling::widgets(),
+        seeing::widgets(),
+        tables::widgets(),
+        texts::widgets(),
+        trees::widgets(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -34,6 +34,18 @@ pub fn sent() -> String {
     )
 }
 
+/// A document for a frame; its script has `data` and `$`.
+pub(crate) fn framed(title: &str, data: &Value, body: &str, script: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n\
+         <style>{STYLE}main{{padding:8px 12px}}h2{{font-size:1rem;margin:0 0 4px}}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n\
+         <script>\"use strict\";\nconst data = {};\nconst $ = (selector) => document.querySelector(selector);\n{script}\n\
+         </script>\n</body>\n</html>\n",
+        text(title),
+        json(data),
+    )
+}
+
 /// JSON that can stand in a script element.
 fn json(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")

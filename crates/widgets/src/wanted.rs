@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// Exactly this.
+    /// Exactly this; null is never right, since it stands for nothing.
     Is(Value),
     /// One of these.
     OneOf(Vec<Value>),
@@ -54,6 +54,24 @@ impl Wanted {
         Self::Fields(fields.map(|(field, value)| (field.clone(), Self::Is(value.clone()))).collect())
     }
 
+    /// An object with this field.
+    #[must_use]
+    pub fn field(name: &str, wanted: Self) -> Self {
+        Self::Fields(vec![(name.to_owned(), wanted)])
+    }
+
+    /// An object with a field that is this text, whatever the case and the white space around it.
+    #[must_use]
+    pub fn text(name: &str, text: &str) -> Self {
+        Self::field(name, Self::Text(text.to_owned()))
+    }
+
+    /// An object with a field that lists these in any order.
+    #[must_use]
+    pub fn in_any_order(name: &str, values: &[impl AsRef<str>]) -> Self {
+        Self::field(name, Self::Set(values.iter().map(|value| Value::from(value.as_ref())).collect()))
+    }
+
     /// Judges a state part by part. Nothing that was sent is wrong in every part.
     #[must_use]
     pub fn judge(&self, state: Option<&Value>) -> Vec<Check> {
@@ -75,8 +93,8 @@ impl Wanted {
 
     fn fits(&self, state: &Value) -> bool {
         match self {
-            Self::Is(value) => state == value,
-            Self::OneOf(values) => values.contains(state),
+            Self::Is(value) => !state.is_null() && state == value,
+            Self::OneOf(values) => !state.is_null() && values.contains(state),
             Self::Text(text) => state.as_str().is_some_and(|found| folded(found) == folded(text)),
             Self::Near { value, within } => state.as_f64().is_some_and(|found| (found - value).abs() <= *within),
             Self::Set(values) => state
@@ -141,6 +159,7 @@ mod tests {
         let passed: Vec<bool> = checks.iter().map(|check| check.passed).collect();
         assert_eq!(passed, [true, false, false]);
         assert!(wanted.judge(None).iter().all(|check| !check.passed), "nothing was sent");
+        assert!(!passes(&Wanted::Is(Value::Null), &Value::Null), "nothing was sent");
         assert!(passes(&Wanted::Text("Two  words".to_owned()), &json!(" two words ")));
     }
 

@@ -90,7 +90,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Choose people",
             format!("Choose {} and nobody else from the suggestions, and submit.", told.join("; ")),
-            Wanted::Fields(vec![("chosen".to_owned(), Wanted::Set(state))]),
+            Wanted::field("chosen", Wanted::Set(state)),
         )
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::steps::{check, submit};
+use crate::steps::{set, submit};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget { name: "check-by-rule", about: "Checks boxes by names or by a rule.", draw };
@@ -51,7 +51,7 @@ fn draw(draw: &mut Draw) -> Task {
         on[0] = !on[0];
     }
     let mut solution: Vec<String> =
-        (0..count).filter(|at| on[*at] != right[*at]).map(|at| check("checkbox", names[at], right[at])).collect();
+        (0..count).filter(|at| on[*at] != right[*at]).map(|at| set(names[at], right[at])).collect();
     solution.push(submit());
     let note = |(cost, made_of, used): &(i64, &str, bool)| match level {
         Level::One | Level::Two => None,
@@ -67,10 +67,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"things": shown}),
         solution,
-        ..Task::new(
-            "Check things",
-            format!("{words}. Then submit."),
-            Wanted::Fields(vec![("checked".to_owned(), Wanted::Set(wanted))]),
-        )
+        ..Task::new("Check things", format!("{words}. Then submit."), Wanted::field("checked", Wanted::Set(wanted)))
     }
 }

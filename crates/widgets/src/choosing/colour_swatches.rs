@@ -67,7 +67,7 @@ fn draw(draw: &mut Draw) -> Task {
         format!("Choose these colours. {}", told.join("; "))
     };
     let mut solution: Vec<String> =
-        parts.iter().zip(&wanted).map(|(part, name)| check("radio", &format!("{part}: {name}"), true)).collect();
+        parts.iter().zip(&wanted).map(|(part, name)| check("radio", &format!("{part}: {name}"))).collect();
     solution.push(submit());
     let shown: Vec<Value> = parts.iter().zip(&now).map(|(part, now)| json!({"part": part, "now": now})).collect();
     let state: Map<String, Value> =

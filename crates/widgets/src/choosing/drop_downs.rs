@@ -71,7 +71,7 @@ fn draw(draw: &mut Draw) -> Task {
             let train = draw.pick(&trains);
             (train.0.clone(), format!("\"{}\"", train.0))
         };
-        solution.push(select("combobox", name, &[&label]));
+        solution.push(select(name, &label));
         words.push(format!("{name}: {told}"));
         state.insert(name.to_owned(), json!(label));
         let listed: Vec<_> = groups

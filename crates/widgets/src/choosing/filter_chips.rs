@@ -75,7 +75,7 @@ fn draw(draw: &mut Draw) -> Task {
     };
     let thing = left[at].0.clone();
     let mut solution: Vec<String> = right.iter().map(|chip| click("button", chip)).collect();
-    solution.extend([check("radio", &thing, true), submit()]);
+    solution.extend([check("radio", &thing), submit()]);
     let groups: Vec<_> = groups.iter().map(|(name, names)| json!({"name": name, "values": names[..values]})).collect();
     let shown: Vec<_> =
         things.iter().map(|(code, price, facts)| json!({"code": code, "price": price, "facts": facts})).collect();

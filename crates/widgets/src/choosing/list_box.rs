@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::steps::{select, submit};
+use crate::steps::{select_several, submit};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget { name: "list-box", about: "Chooses several options of one list box.", draw };
@@ -61,11 +61,11 @@ fn draw(draw: &mut Draw) -> Task {
         style: STYLE,
         script: SCRIPT,
         data: json!({"options": names, "chosen": chosen}),
-        solution: vec![select("listbox", "Stock", &taken), submit()],
+        solution: vec![select_several("Stock", &taken), submit()],
         ..Task::new(
             "Choose in a list",
             format!("Choose {words} in the list, and nothing else, and submit."),
-            Wanted::Fields(vec![("chosen".to_owned(), Wanted::Set(wanted.iter().map(|name| json!(name)).collect()))]),
+            Wanted::field("chosen", Wanted::Set(wanted.iter().map(|name| json!(name)).collect())),
         )
     }
 }

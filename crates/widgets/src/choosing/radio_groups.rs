@@ -57,7 +57,7 @@ fn draw(draw: &mut Draw) -> Task {
             .map(|(place, label)| json!({"label": label, "note": note(place), "on": on == Some(place)}))
             .collect();
         let more = note(at).map_or_else(String::new, |note| format!(", {note}"));
-        solution.push(check("radio", &format!("{name}: {}{more}", options[at]), true));
+        solution.push(check("radio", &format!("{name}: {}{more}", options[at])));
         words.push(format!("{name}: {told}"));
         state.insert(name.to_owned(), json!(options[at]));
         shown.push(json!({"name": name, "options": listed}));

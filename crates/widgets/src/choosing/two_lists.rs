@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::steps::{click, select, submit};
+use crate::steps::{click, select_several, submit};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -43,7 +43,7 @@ fn draw(draw: &mut Draw) -> Task {
     taken.extend(added.iter().cloned());
     let mut solution = Vec::new();
     let picked =
-        |list: &str, names: &[String]| select("listbox", list, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        |list: &str, names: &[String]| select_several(list, &names.iter().map(String::as_str).collect::<Vec<_>>());
     if !back.is_empty() {
         solution.extend([picked("Taken", &back), click("button", "‹ Remove")]);
     }
@@ -66,7 +66,7 @@ fn draw(draw: &mut Draw) -> Task {
         (Wanted::exactly(&json!({"taken": wanted})), order)
     } else {
         let all = taken.iter().map(|name| json!(name)).collect();
-        (Wanted::Fields(vec![("taken".to_owned(), Wanted::Set(all))]), "")
+        (Wanted::field("taken", Wanted::Set(all)), "")
     };
     solution.push(submit());
     let remove = if back.is_empty() { String::new() } else { format!("Move back out of it: {}. ", back.join(", ")) };

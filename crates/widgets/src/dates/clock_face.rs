@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::words::{clock, half_clock};
 use crate::steps::{click, submit};
+use crate::words::{clock, half_clock};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -15,7 +15,6 @@ const BODY: &str = r##"<div class="row"><output id="time" aria-label="Chosen tim
 const STYLE: &str = "#time{font-size:1.8rem}#face{position:relative;width:300px;height:300px;border:2px solid var(--line);border-radius:50%;margin:12px 0;background:var(--fill)}#face button{position:absolute;width:36px;height:36px;padding:0;border-radius:50%;transform:translate(-50%,-50%)}[aria-pressed=true]{background:var(--accent)!important;color:#fff!important}";
 const SCRIPT: &str = r##"
 let hour = 0, minute = 0, part = "hours";
-const two = (number) => String(number).padStart(2, "0");
 const place = (at, far) => `left:${150 + far * Math.sin(at * Math.PI / 6)}px;top:${150 - far * Math.cos(at * Math.PI / 6)}px`;
 const show = () => {
   $("#time").textContent = `${two(hour)}:${two(minute)}`;

@@ -4,8 +4,8 @@ use jiff::ToSpan as _;
 use jiff::civil::{Date, date};
 use serde_json::json;
 
-use super::words::{WEEKDAYS, long, month, weekday};
 use crate::steps::{click, submit};
+use crate::words::{WEEKDAYS, long, month, weekday};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -17,8 +17,6 @@ const STYLE: &str = "#months{display:grid;grid-template-columns:1fr 1fr;gap:16px
 const SCRIPT: &str = r##"
 let [year, month] = data.shown;
 let from = null, to = null;
-const names = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
-const two = (number) => String(number).padStart(2, "0");
 const choose = (date) => { if (from === null || to !== null || date <= from) { from = date; to = null; } else to = date; show(); };
 const calendar = (year, month) => {
   const first = (new Date(Date.UTC(year, month - 1, 1)).getUTCDay() + 6) % 7;
@@ -28,9 +26,9 @@ const calendar = (year, month) => {
   for (let day = 1; day <= count; day += 1) {
     const date = `${year}-${two(month)}-${two(day)}`;
     const within = from !== null && to !== null && date > from && date < to;
-    days.push(el("button", { class: within ? "plain in" : "plain", "aria-pressed": date === from || date === to ? "true" : "false", "aria-label": `${day} ${names[month - 1]} ${year}`, "data-day": date, onclick: () => choose(date) }, String(day)));
+    days.push(el("button", { class: within ? "plain in" : "plain", "aria-pressed": date === from || date === to ? "true" : "false", "aria-label": `${day} ${MONTHS[month - 1]} ${year}`, "data-day": date, onclick: () => choose(date) }, String(day)));
   }
-  const title = `${names[month - 1]} ${year}`;
+  const title = `${MONTHS[month - 1]} ${year}`;
   return el("section", {}, el("h2", {}, title), el("div", { class: "days", role: "group", "aria-label": title }, ...days));
 };
 const show = () => {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::words::clock;
 use crate::steps::{check, submit};
+use crate::words::clock;
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -55,7 +55,7 @@ fn draw(draw: &mut Draw) -> Task {
         style: STYLE,
         script: SCRIPT,
         data: json!({"people": people, "rows": shown}),
-        solution: vec![check("radio", &wanted, true), submit()],
+        solution: vec![check("radio", &wanted), submit()],
         ..Task::new(
             "Find a free time",
             format!(

@@ -4,10 +4,10 @@ mod clock_face;
 mod date_range;
 mod free_slot;
 mod month_picker;
+mod repeat_days;
 mod time_spin;
 mod typed_date;
 mod week_picker;
-mod words;
 
 use crate::Widget;
 
@@ -21,5 +21,6 @@ pub(crate) fn widgets() -> Vec<Widget> {
         clock_face::WIDGET,
         week_picker::WIDGET,
         free_slot::WIDGET,
+        repeat_days::WIDGET,
     ]
 }

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::{Span, ToSpan as _};
 use serde_json::json;
 
-use super::words::long;
+use crate::words::long;
 use crate::{Draw, Level, Task, Wanted, Widget, named};
 
 pub(super) const WIDGET: Widget =
@@ -18,17 +18,15 @@ const STYLE: &str = "#days{display:grid;grid-template-columns:repeat(7,1fr);gap:
 const SCRIPT: &str = r##"
 let [year, month] = data.shown;
 let chosen = null;
-const names = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
-const two = (number) => String(number).padStart(2, "0");
 const show = () => {
-  $("#month").textContent = `${names[month - 1]} ${year}`;
+  $("#month").textContent = `${MONTHS[month - 1]} ${year}`;
   const first = (new Date(Date.UTC(year, month - 1, 1)).getUTCDay() + 6) % 7;
   const count = new Date(Date.UTC(year, month, 0)).getUTCDate();
   const days = [...Array(first)].map(() => el("span"));
   for (let day = 1; day <= count; day += 1) {
     const date = `${year}-${two(month)}-${two(day)}`;
     const pressed = date === chosen ? "true" : "false";
-    days.push(el("button", { class: "plain", "aria-pressed": pressed, "aria-label": `${day} ${names[month - 1]} ${year}`, onclick: () => { chosen = date; show(); } }, String(day)));
+    days.push(el("button", { class: "plain", "aria-pressed": pressed, "aria-label": `${day} ${MONTHS[month - 1]} ${year}`, onclick: () => { chosen = date; show(); } }, String(day)));
   }
   $("#days").replaceChildren(...days);
   $("#chosen").textContent = chosen ?? "nothing";
@@ -75,7 +73,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Choose a day",
             format!("Choose {words} in the calendar, and submit it."),
-            Wanted::Fields(vec![("day".to_owned(), Wanted::Is(json!(wanted.to_string())))]),
+            Wanted::exactly(&json!({"day": wanted.to_string()})),
         )
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::words::{clock, half_clock};
 use crate::steps::{press, presses, submit};
+use crate::words::{clock, half_clock};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -12,7 +12,6 @@ pub(super) const WIDGET: Widget =
 const BODY: &str = r##"<div id="times"></div><p class="soft">Arrow keys change a part by one step; Page Up and Page Down by a larger one; Home and End go to its ends.</p><button id="send">Submit</button>"##;
 const STYLE: &str = ".spin{display:inline-flex;flex-direction:column;align-items:center;gap:2px}.spin [role=spinbutton]{font-size:1.6rem;min-width:2.2em;text-align:center;border:1px solid #7d8896;border-radius:6px;background:#fff}.spin button{padding:0 14px}";
 const SCRIPT: &str = r##"
-const two = (number) => String(number).padStart(2, "0");
 const times = data.times.map(({ label, minutes }) => {
   const parts = { hours: Math.floor(minutes / 60), minutes: minutes % 60 };
   const spin = (part, name, count, step, large) => {

@@ -4,8 +4,8 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
-use super::words::{WEEKDAYS, long, weekday};
 use crate::steps::{fill, submit};
+use crate::words::{WEEKDAYS, long, weekday};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =

@@ -4,8 +4,8 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 use serde_json::json;
 
-use super::words::{MONTHS, long, month};
 use crate::steps::{click, select, submit};
+use crate::words::{long, month};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget { name: "week-picker", about: "Chooses weeks in a calendar by rows.", draw };
@@ -15,9 +15,8 @@ const BODY: &str = r##"<div class="row"><label>Month <select id="month"></select
 <p>Chosen: <output id="chosen">none</output></p><button id="send">Submit</button>"##;
 const STYLE: &str = "td button{padding:2px 8px}tr.on{background:#dce8fa}.soft{opacity:.7}";
 const SCRIPT: &str = r##"
-const names = data.months;
 const chosen = new Set();
-for (const [at, name] of names.entries()) $("#month").append(el("option", { value: at, selected: at === data.shown[1] - 1 }, name));
+for (const [at, name] of MONTHS.entries()) $("#month").append(el("option", { value: at, selected: at === data.shown[1] - 1 }, name));
 for (let year = 2028; year <= 2034; year += 1) $("#year").append(el("option", { value: year, selected: year === data.shown[0] }, String(year)));
 const day = 86400000;
 const weekOf = (monday) => {
@@ -31,7 +30,7 @@ const show = () => {
   const rows = [];
   for (let monday = first - ((new Date(first).getUTCDay() + 6) % 7) * day; monday < Date.UTC(year, month + 1, 1); monday += 7 * day) {
     const [of, week] = weekOf(monday);
-    const key = `${of}-W${String(week).padStart(2, "0")}`;
+    const key = `${of}-W${two(week)}`;
     const cells = [...Array(7)].map((_, at) => { const date = new Date(monday + at * day); return el("td", { class: date.getUTCMonth() === month ? "" : "soft" }, String(date.getUTCDate())); });
     const toggle = () => { if (!chosen.delete(key)) { if (!data.many) chosen.clear(); chosen.add(key); } show(); $(`[data-week="${key}"]`).focus(); };
     rows.push(el("tr", { class: chosen.has(key) ? "on" : "" }, el("td", {}, el("button", { class: "plain", "aria-label": `Week ${week} of ${of}`, "aria-pressed": String(chosen.has(key)), "data-week": key, onclick: toggle }, String(week))), ...cells));
@@ -70,8 +69,8 @@ fn draw(draw: &mut Draw) -> Task {
     let mut solution = Vec::new();
     for day in &days {
         let (year, number) = week(*day);
-        solution.push(select("combobox", "Month", &[month(*day)]));
-        solution.push(select("combobox", "Year", &[&day.year().to_string()]));
+        solution.push(select("Month", month(*day)));
+        solution.push(select("Year", &day.year().to_string()));
         solution.push(click("button", &format!("Week {number} of {year}")));
     }
     solution.push(submit());
@@ -80,12 +79,12 @@ fn draw(draw: &mut Draw) -> Task {
         body: BODY.to_owned(),
         style: STYLE,
         script: SCRIPT,
-        data: json!({"shown": [shown.year(), shown.month()], "months": MONTHS, "many": days.len() > 1}),
+        data: json!({"shown": [shown.year(), shown.month()], "many": days.len() > 1}),
         solution,
         ..Task::new(
             "Choose weeks",
             format!("Choose {words} (weeks begin on Monday; numbers are those of ISO 8601), and submit."),
-            Wanted::Fields(vec![("weeks".to_owned(), Wanted::Set(keys))]),
+            Wanted::field("weeks", Wanted::Set(keys)),
         )
     }
 }

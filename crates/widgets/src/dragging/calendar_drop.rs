@@ -4,8 +4,9 @@ use jiff::civil::Date;
 use jiff::{Span, ToSpan as _};
 use serde_json::{Map, Value, json};
 
-use crate::act::{drag, fields, listed, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{drag, submit};
+use crate::words::{WEEKDAYS, listed};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "calendar-drop", about: "Drags events onto the days of a calendar.", draw };
@@ -54,7 +55,6 @@ show();
 
 const EVENTS: [&str; 6] = ["Concert", "Dentist", "Excursion", "Inventory", "Lecture", "Rehearsal"];
 const ORDINALS: [&str; 4] = ["first", "second", "third", "fourth"];
-const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 /// The day of the month that is the so-and-so-many-th weekday of its kind, both from 0.
 fn nth(first: Date, week: usize, weekday: usize) -> Date {
@@ -107,6 +107,10 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"first": first.to_string(), "events": data}),
         solution,
-        ..Task::new("Calendar", format!("Move {}, and submit.", listed(&words)), fields([("events", json!(wanted))]))
+        ..Task::new(
+            "Calendar",
+            format!("Move {}, and submit.", listed(&words)),
+            Wanted::exactly(&json!({"events": wanted})),
+        )
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::act::{drag, listed, submit};
+use crate::steps::{drag, submit};
+use crate::words::listed;
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -99,7 +100,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Board",
             format!("{words}. Leave all other cards where they are, and submit."),
-            Wanted::Fields(vec![("columns".to_owned(), Wanted::Fields(wanted))]),
+            Wanted::field("columns", Wanted::Fields(wanted)),
         )
     }
 }

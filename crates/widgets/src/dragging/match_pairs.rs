@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::act::{drag, fields, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{drag, submit};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget {
     name: "match-pairs",
@@ -117,6 +117,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"left": left, "right": right}),
         solution,
-        ..Task::new("Pairs", format!("{words}. Then submit."), fields([("pairs", json!(wanted))]))
+        ..Task::new("Pairs", format!("{words}. Then submit."), Wanted::exactly(&json!({"pairs": wanted})))
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::act::{listed, submit};
+use crate::steps::submit;
+use crate::words::listed;
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -82,7 +83,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Mixing desk",
             format!("The sliders go from 0 to 100. Set {}, at most {within} off, and submit.", listed(&words)),
-            Wanted::Fields(vec![("values".to_owned(), Wanted::Fields(values))]),
+            Wanted::field("values", Wanted::Fields(values)),
         )
     }
 }

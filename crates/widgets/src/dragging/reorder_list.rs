@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{drag, fields, listed, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{drag, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "reorder-list", about: "Drags the items of a list into an order.", draw };
@@ -98,6 +99,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"items": items}),
         solution,
-        ..Task::new("Order", format!("{words}. Then submit."), fields([("order", json!(wanted))]))
+        ..Task::new("Order", format!("{words}. Then submit."), Wanted::exactly(&json!({"order": wanted})))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::act::submit;
+use crate::steps::submit;
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -112,7 +112,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Sheet",
             format!("{}, at most 5 off in each, and submit.", words[0]),
-            Wanted::Fields(vec![("boxes".to_owned(), Wanted::Fields(wanted))]),
+            Wanted::field("boxes", Wanted::Fields(wanted)),
         )
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::act::{drag, fields, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{drag, submit};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "sort-bins", about: "Drags things into the boxes of their kinds.", draw };
@@ -106,6 +106,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"things": names, "bins": bins}),
         solution,
-        ..Task::new("Boxes", format!("{words}, and submit."), fields([("bins", json!(wanted))]))
+        ..Task::new("Boxes", format!("{words}, and submit."), Wanted::exactly(&json!({"bins": wanted})))
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::act::{drag, fields, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{drag, submit};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "tile-swap", about: "Swaps tiles by dragging until they lie in order.", draw };
@@ -89,6 +89,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"tiles": tiles, "wide": wide}),
         solution,
-        ..Task::new("Tiles", format!("{words}, and submit."), fields([("order", json!(wanted))]))
+        ..Task::new("Tiles", format!("{words}, and submit."), Wanted::exactly(&json!({"order": wanted})))
     }
 }

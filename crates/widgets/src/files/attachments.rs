@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::plain;
-use crate::act::{click, fill, listed, upload};
+use crate::steps::{click, fill, upload};
+use crate::words::listed;
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::plain;
-use crate::act::{fields, listed, submit};
-use crate::{Draw, Level, Task, Widget, named, quoted};
+use crate::steps::submit;
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget, named, quoted};
 
 pub(super) const WIDGET: Widget = Widget {
     name: "drop-zone",
@@ -70,6 +71,10 @@ fn draw(draw: &mut Draw) -> Task {
         data: json!({"zones": draw.shuffled(&zones)}),
         files: names.iter().map(|name| plain(name)).collect(),
         solution,
-        ..Task::new("Zones", format!("Your files are {all}. {words}, and submit."), fields([("files", json!(wanted))]))
+        ..Task::new(
+            "Zones",
+            format!("Your files are {all}. {words}, and submit."),
+            Wanted::exactly(&json!({"files": wanted})),
+        )
     }
 }

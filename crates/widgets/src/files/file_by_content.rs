@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{fields, listed, submit, upload};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{submit, upload};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "file-by-content", about: "Looks into files by a preview and submits the right one.", draw };
@@ -75,7 +76,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Bills",
             format!("Your files are {all}; each holds one bill, which the preview shows. Submit the bill {words}."),
-            fields([("name", json!(names[wanted])), ("content", json!(content(&bills[wanted])))]),
+            Wanted::exactly(&json!({"name": names[wanted], "content": content(&bills[wanted])})),
         )
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::act::{fields, listed, submit, upload};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{submit, upload};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget {
     name: "file-slots",
@@ -88,7 +89,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Application",
             format!("Your files are {names}. {words}. Then submit."),
-            fields([("files", json!(wanted))]),
+            Wanted::exactly(&json!({"files": wanted})),
         )
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::act::{fields, select, submit, upload};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{check, select, submit, upload};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget {
     name: "import-columns",
@@ -85,7 +85,7 @@ fn draw(draw: &mut Draw) -> Task {
     let file = format!("{}.csv", draw.things(1)[0]);
     let mut solution = vec![upload("#file", &[&file])];
     if head {
-        solution.push("check('role=checkbox[name=\"The first row holds names\"]')".to_owned());
+        solution.push(check("checkbox", "The first row holds names"));
     }
     let mut wanted = Map::new();
     for (at, (kind, ..)) in columns.iter().enumerate() {
@@ -115,7 +115,7 @@ fn draw(draw: &mut Draw) -> Task {
             format!(
                 "Import your file {file}: tell whether its first row holds names, and which column is which; every other column is ignored.{hints} Then submit."
             ),
-            fields([("file", json!(file)), ("head", json!(head)), ("columns", json!(wanted))]),
+            Wanted::exactly(&json!({"file": file, "head": head, "columns": wanted})),
         )
     }
 }

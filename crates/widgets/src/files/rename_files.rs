@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{click, fields, fill, listed, press, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, fill, press, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "rename-files", about: "Renames files in a list, by name or by a rule.", draw };
@@ -102,7 +103,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Files",
             format!("{words}. Leave all other names as they are, and submit."),
-            fields([("names", json!(new))]),
+            Wanted::exactly(&json!({"names": new})),
         )
     }
 }

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::plain;
-use crate::act::{fields, fill, listed, submit, upload};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{fill, submit, upload};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "upload-one", about: "Uploads the one right file among several.", draw };
@@ -70,11 +71,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Upload",
             format!("Your files are {all}. Upload {words}{also}, and submit."),
-            fields([
-                ("name", json!(wanted)),
-                ("content", json!(format!("This is {wanted}.\n"))),
-                ("title", json!(title)),
-            ]),
+            Wanted::exactly(&json!({"name": wanted, "content": format!("This is {wanted}.\n"), "title": title})),
         )
     }
 }

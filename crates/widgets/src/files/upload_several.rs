@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::plain;
-use crate::act::{any_order, listed, submit, upload};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, submit, upload};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "upload-several", about: "Uploads all files that fit, and none that does not.", draw };
@@ -60,7 +61,7 @@ fn draw(draw: &mut Draw) -> Task {
     let mut solution: Vec<String> = there
         .iter()
         .filter(|name| !wanted.contains(name))
-        .map(|name| crate::act::click("button", &format!("Remove {name}")))
+        .map(|name| click("button", &format!("Remove {name}")))
         .collect();
     let new: Vec<&str> = wanted.iter().filter(|name| !there.contains(name)).map(String::as_str).collect();
     if !new.is_empty() {
@@ -75,6 +76,10 @@ fn draw(draw: &mut Draw) -> Task {
         data: json!({"there": there}),
         files: names.iter().map(|name| plain(name)).collect(),
         solution,
-        ..Task::new("Send files", format!("Your files are {all}. {words}. Then submit."), any_order("files", &wanted))
+        ..Task::new(
+            "Send files",
+            format!("Your files are {all}. {words}. Then submit."),
+            Wanted::in_any_order("files", &wanted),
+        )
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::steps::{check, fill, select, submit};
+use crate::steps::{fill, select, set, submit};
 use crate::{Draw, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -83,7 +83,7 @@ fn draw(draw: &mut Draw) -> Task {
     let kinds = &["Delivery", "Billing"][..level.of([1, 1, 1, 2])];
     let (mut words, mut state, mut solution) = (Vec::new(), Map::new(), Vec::new());
     if kinds.len() > 1 {
-        solution.push(check("checkbox", "Bill goes to the same address", false));
+        solution.push(set("Bill goes to the same address", false));
     }
     let first = somewhere(draw, &places);
     for (at, kind) in kinds.iter().enumerate() {
@@ -104,7 +104,7 @@ fn draw(draw: &mut Draw) -> Task {
         solution.push(fill("textbox", &format!("{kind} street"), &street));
         let mut entry = Map::from_iter([("street".to_owned(), json!(street))]);
         for (part, name) in parts.iter().zip(&path) {
-            solution.push(select("combobox", &format!("{kind} {part}"), &[name]));
+            solution.push(select(&format!("{kind} {part}"), name));
             entry.insert((*part).to_owned(), json!(name));
         }
         state.insert((*kind).to_owned(), Value::Object(entry));

@@ -65,7 +65,7 @@ fn draw(draw: &mut Draw) -> Task {
         rows = draw.shuffled(&rows);
     }
     let mut solution: Vec<String> =
-        rows.iter().map(|(row, at)| check("radio", &format!("{row}: {}", ANSWERS[*at]), true)).collect();
+        rows.iter().map(|(row, at)| check("radio", &format!("{row}: {}", ANSWERS[*at]))).collect();
     solution.push(submit());
     let shown: Vec<&String> = rows.iter().map(|(row, _)| row).collect();
     let state: Map<String, Value> = rows.iter().map(|(row, at)| (row.clone(), json!(ANSWERS[*at]))).collect();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::steps::{check, click, fill, select, submit};
+use crate::steps::{check, click, fill, select, set, submit};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget { name: "wizard", about: "Goes through a form of several steps.", draw };
@@ -74,9 +74,9 @@ fn value(draw: &mut Draw, (name, kind, options): Field) -> Value {
 fn act((name, kind, _): Field, value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
     match kind {
-        "choice" => check("radio", text, true),
-        "list" => select("combobox", name, &[text]),
-        "flag" => check("checkbox", name, value == &json!(true)),
+        "choice" => check("radio", text),
+        "list" => select(name, text),
+        "flag" => set(name, value == &json!(true)),
         "number" => fill("spinbutton", name, text),
         _ => fill("textbox", name, text),
     }

@@ -13,6 +13,9 @@ const el = (tag, attributes = {}, ...children) => {
   made.append(...children.filter((child) => child !== undefined && child !== null));
   return made;
 };
+// Two digits of a number.
+const two = (number) => String(number).padStart(2, "0");
+const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 // Sends what was entered, once; the server judges it.
 const send = (state) => {
   const form = el("form", { method: "post", action: "/submit", hidden: true });

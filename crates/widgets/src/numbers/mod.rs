@@ -1,6 +1,8 @@
 //! Numbers: sliders, steppers, sums.
 
+mod coin_tray;
 mod knobs;
+mod mixer;
 mod number_pad;
 mod price_range;
 mod split_percent;
@@ -18,5 +20,7 @@ pub(crate) fn widgets() -> Vec<Widget> {
         star_ratings::WIDGET,
         split_percent::WIDGET,
         number_pad::WIDGET,
+        coin_tray::WIDGET,
+        mixer::WIDGET,
     ]
 }

@@ -59,7 +59,7 @@ fn draw(draw: &mut Draw) -> Task {
         format!("Give {}{rest}", each.join(", "))
     };
     let mut solution: Vec<String> =
-        (0..told).map(|at| check("radio", &format!("{}: {}", names[at], stars(wanted[at])), true)).collect();
+        (0..told).map(|at| check("radio", &format!("{}: {}", names[at], stars(wanted[at])))).collect();
     solution.push(submit());
     let note = |at: usize| (level == Level::Four).then(|| format!("{} points", points[at]));
     let things: Vec<Value> =

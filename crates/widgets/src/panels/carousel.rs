@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{any_order, click, listed, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "carousel", about: "Turns slides, which may turn by themselves, and takes the right ones.", draw };
@@ -73,6 +74,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"offers": offers, "turns": turns}),
         solution,
-        ..Task::new("Offers", format!("{words}. Then submit."), any_order("basket", &names))
+        ..Task::new("Offers", format!("{words}. Then submit."), Wanted::in_any_order("basket", &names))
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::act::{click, fill, listed, set, submit};
+use crate::steps::{click, fill, set, submit};
+use crate::words::listed;
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget {

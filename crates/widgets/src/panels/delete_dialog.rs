@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::act::{click, fill, listed, submit};
+use crate::steps::{check, click, fill, submit};
+use crate::words::listed;
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget {
@@ -69,7 +70,7 @@ fn draw(draw: &mut Draw) -> Task {
             solution.push(fill("textbox", "Type the name of the project", name));
         }
         if copied && *name == copies {
-            solution.push("check('role=checkbox[name=\"Keep a copy\"]')".to_owned());
+            solution.push(check("checkbox", "Keep a copy"));
         }
         solution.push(click("button", "Delete"));
     }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{click, fields, fill, listed, submit};
-use crate::{Draw, Level, Task, Widget, quoted};
+use crate::steps::{click, fill, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget, quoted};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "native-dialogs", about: "Reads, accepts, dismisses and answers the browser's own dialogs.", draw };
@@ -96,6 +97,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"rooms": rooms, "buttons": buttons, "codes": codes, "code": !code.is_empty()}),
         solution,
-        ..Task::new("Rooms", instruction, fields([("rooms", json!(after)), ("code", json!(code))]))
+        ..Task::new("Rooms", instruction, Wanted::exactly(&json!({"rooms": after, "code": code})))
     }
 }

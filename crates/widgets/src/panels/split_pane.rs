@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::act::submit;
+use crate::steps::submit;
 use crate::{Draw, Level, Task, Wanted, Widget, named};
 
 pub(super) const WIDGET: Widget = Widget {
@@ -110,7 +110,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Panes",
             format!("{words}, at most {within} percent off for each pane, and submit."),
-            Wanted::Fields(vec![("widths".to_owned(), Wanted::List(wanted.iter().map(near).collect()))]),
+            Wanted::field("widths", Wanted::List(wanted.iter().map(near).collect())),
         )
     }
 }

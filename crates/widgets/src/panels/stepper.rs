@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::act::{click, fields, fill, select};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, fill, select};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "stepper", about: "Goes through the steps of a booking, back too, and books at the end.", draw };
@@ -114,6 +114,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"steps": data}),
         solution,
-        ..Task::new("Booking", instruction, fields([("booking", json!(booking))]))
+        ..Task::new("Booking", instruction, Wanted::exactly(&json!({"booking": booking})))
     }
 }

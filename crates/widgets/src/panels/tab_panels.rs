@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::act::{click, fields, fill, listed, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, fill, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "tab-panels", about: "Fills in fields that lie on several tabs.", draw };
@@ -92,7 +93,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Customer",
             format!("Fill in {}. Leave all other fields as they are, and submit.", listed(&words)),
-            fields([("fields", json!(wanted))]),
+            Wanted::exactly(&json!({"fields": wanted})),
         )
     }
 }

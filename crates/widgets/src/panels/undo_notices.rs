@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{any_order, click, listed, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "undo-notices", about: "Archives letters, and undoes it by notices before they go.", draw };
@@ -76,6 +77,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"letters": letters, "gone": gone}),
         solution,
-        ..Task::new("Letters", format!("{instruction}, and submit."), any_order("archived", &wanted))
+        ..Task::new("Letters", format!("{instruction}, and submit."), Wanted::in_any_order("archived", &wanted))
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{fields, listed, submit};
-use crate::{Draw, Level, Task, Widget, named, quoted};
+use crate::steps::submit;
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget, named, quoted};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "cell-edit", about: "Opens cells of a table, and changes what they hold.", draw };
@@ -109,7 +110,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Price list",
             format!("{words} Leave everything else as it is, and submit."),
-            fields([("rows", list(&after))]),
+            Wanted::exactly(&json!({"rows": list(&after)})),
         )
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{click, fields, listed, set, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, set, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "column-chooser", about: "Hides, shows and moves the columns of a table.", draw };
@@ -97,6 +98,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"columns": data}),
         solution,
-        ..Task::new("Columns", format!("{words}. Then submit."), fields([("columns", json!(wanted))]))
+        ..Task::new("Columns", format!("{words}. Then submit."), Wanted::exactly(&json!({"columns": wanted})))
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::act::{answer, fill, select, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{fill, select, submit};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "row-filter", about: "Filters a table and answers a question about the rows that are left.", draw };
@@ -80,7 +80,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "People",
             format!("{question} Enter {what} as the answer, and submit it."),
-            answer("answer", &wanted),
+            Wanted::text("answer", &wanted),
         )
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{any_order, click, listed, set};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, set};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "row-select", about: "Ticks the rows of a table that fit a rule.", draw };
@@ -81,6 +82,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"rows": rows}),
         solution,
-        ..Task::new("Invoices", format!("Archive {rule}."), any_order("archived", &wanted))
+        ..Task::new("Invoices", format!("Archive {rule}."), Wanted::in_any_order("archived", &wanted))
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::act::{answer, fill, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{fill, submit};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "table-join", about: "Follows numbers from one table to another to answer a question.", draw };
@@ -70,6 +70,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"tables": tables}),
         solution: vec![fill("textbox", "Answer", &wanted), submit()],
-        ..Task::new("Orders", format!("{question}, and submit it."), answer("answer", &wanted))
+        ..Task::new("Orders", format!("{question}, and submit it."), Wanted::text("answer", &wanted))
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{any_order, click, listed, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "table-pages", about: "Turns the pages of a table and picks rows on several of them.", draw };
@@ -64,6 +65,10 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"rows": rows}),
         solution,
-        ..Task::new("Members", format!("Put {words} on the list, and submit it."), any_order("list", &members))
+        ..Task::new(
+            "Members",
+            format!("Put {words} on the list, and submit it."),
+            Wanted::in_any_order("list", &members),
+        )
     }
 }

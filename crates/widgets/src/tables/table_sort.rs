@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::act::{click, fields, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, submit};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "table-sort", about: "Sorts a table by a column and chooses the row at a rank.", draw };
@@ -68,6 +68,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"heads": HEADS, "rows": rows}),
         solution,
-        ..Task::new("Articles", instruction, fields([("row", json!(wanted))]))
+        ..Task::new("Articles", instruction, Wanted::exactly(&json!({"row": wanted})))
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::act::{fields, fill, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{fill, submit};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "table-totals", about: "Works out the sums of a bill and enters them in its foot.", draw };
@@ -58,6 +58,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"rows": rows, "sums": sums}),
         solution,
-        ..Task::new("Bill", format!("{words}. Then submit."), fields([("sums", json!(values))]))
+        ..Task::new("Bill", format!("{words}. Then submit."), Wanted::exactly(&json!({"sums": values})))
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{click, fields, listed, select, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, select, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "accordion", about: "Opens sections one after the other and makes a setting in each.", draw };
@@ -129,7 +130,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Settings",
             format!("Set {}. Leave all other settings as they are, and submit.", listed(&words)),
-            fields([("settings", json!(settings))]),
+            Wanted::exactly(&json!({"settings": settings})),
         )
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{click, fields, listed, submit};
-use crate::{Draw, Task, Widget};
+use crate::steps::{click, submit};
+use crate::words::listed;
+use crate::{Draw, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget {
     name: "breadcrumb",
@@ -73,6 +74,10 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"start": start, "shelves": shelves}),
         solution,
-        ..Task::new("Shop", format!("Mark{order} {}, and submit.", listed(&words)), fields([("marked", json!(marked))]))
+        ..Task::new(
+            "Shop",
+            format!("Mark{order} {}, and submit.", listed(&words)),
+            Wanted::exactly(&json!({"marked": marked})),
+        )
     }
 }

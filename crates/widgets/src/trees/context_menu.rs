@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::act::{click, fields, listed, submit};
-use crate::{Draw, Level, Task, Widget, named};
+use crate::steps::{click, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget, named};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "context-menu", about: "Opens the context menus of notes and gives commands there.", draw };
@@ -121,6 +122,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"notes": names}),
         solution,
-        ..Task::new("Notes", format!("{words}. Then submit."), fields([("notes", json!(after))]))
+        ..Task::new("Notes", format!("{words}. Then submit."), Wanted::exactly(&json!({"notes": after})))
     }
 }

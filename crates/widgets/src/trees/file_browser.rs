@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{click, fields};
-use crate::{Draw, Level, Task, Widget, named};
+use crate::steps::click;
+use crate::{Draw, Level, Task, Wanted, Widget, named};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "file-browser", about: "Goes through folders, and opens the right file.", draw };
@@ -114,6 +114,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"files": tree}),
         solution,
-        ..Task::new("Files", format!("{words}."), fields([("open", json!(path))]))
+        ..Task::new("Files", format!("{words}."), Wanted::exactly(&json!({"open": path})))
     }
 }

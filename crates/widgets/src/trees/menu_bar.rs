@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{click, fields, listed, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "menu-bar", about: "Gives commands by a menu bar with submenus.", draw };
@@ -126,7 +127,7 @@ fn draw(draw: &mut Draw) -> Task {
         ..Task::new(
             "Menus",
             format!("{words}. Give each once and no other. Then submit."),
-            fields([("commands", json!(commands))]),
+            Wanted::exactly(&json!({"commands": commands})),
         )
     }
 }

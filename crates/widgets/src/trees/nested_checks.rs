@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{any_order, listed, set, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{set, submit};
+use crate::words::listed;
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "nested-checks", about: "Ticks and unticks whole groups and single members of them.", draw };
@@ -97,6 +98,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"groups": groups}),
         solution: solution.into_iter().chain([submit()]).collect(),
-        ..Task::new("Guests", format!("{words}. Then submit."), any_order("people", &wanted))
+        ..Task::new("Guests", format!("{words}. Then submit."), Wanted::in_any_order("people", &wanted))
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{answer, click, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{click, submit};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget {
     name: "organisation",
@@ -94,6 +94,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"chart": chart(&people, 0)}),
         solution,
-        ..Task::new("Organisation", format!("{words}, and submit."), answer("person", people[wanted].0))
+        ..Task::new("Organisation", format!("{words}, and submit."), Wanted::text("person", people[wanted].0))
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{fields, press, submit};
-use crate::{Draw, Level, Task, Widget};
+use crate::steps::{press, submit};
+use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
     Widget { name: "tree-open", about: "Opens the branches of a tree down to one node and selects it.", draw };
@@ -99,6 +99,6 @@ fn draw(draw: &mut Draw) -> Task {
         script: SCRIPT,
         data: json!({"tree": branches(&orders, 0)}),
         solution,
-        ..Task::new("Archive", format!("{words}, and submit."), fields([("path", json!(path))]))
+        ..Task::new("Archive", format!("{words}, and submit."), Wanted::exactly(&json!({"path": path})))
     }
 }
