@@ -20,27 +20,32 @@ const CONTEXTS: usize = 8;
 /// Time that a draw may take.
 const DRAW_MAX: Duration = Duration::from_secs(120);
 
-/// The pages of a task, and what they sent first.
-struct Pages {
+/// The pages of one task after the other, and what they sent first.
+#[derive(Default)]
+struct Pages(Mutex<Shown>);
+
+#[derive(Default)]
+struct Shown {
     page: String,
     documents: BTreeMap<String, String>,
-    state: Mutex<Option<Value>>,
+    state: Option<Value>,
 }
 
 #[async_trait::async_trait]
 impl Site for Pages {
     async fn answer(&self, request: Request) -> Answer {
+        let mut shown = self.0.lock();
         match (request.method.as_str(), request.url.path()) {
-            ("GET", "/") => Answer::html(200, self.page.as_bytes()),
+            ("GET", "/") => Answer::html(200, shown.page.as_bytes()),
             ("GET", "/sent") => Answer::html(200, sent()),
             ("POST", "/submit") => {
                 let fields = form_fields(&String::from_utf8_lossy(&request.body));
                 let state = fields.iter().find(|(name, _)| name == "state");
                 let state = state.and_then(|(_, state)| serde_json::from_str(state).ok());
-                self.state.lock().get_or_insert(state.unwrap_or(Value::Null));
+                shown.state.get_or_insert(state.unwrap_or(Value::Null));
                 Answer::see_other("/sent")
             }
-            ("GET", path) => match self.documents.get(path) {
+            ("GET", path) => match shown.documents.get(path) {
                 Some(document) => Answer::html(200, document.as_bytes()),
                 None => Answer::text(404, "text/plain", "not found"),
             },
@@ -49,26 +54,28 @@ impl Site for Pages {
     }
 }
 
-/// One task, and the browser's context that plays it.
-struct Play {
-    task: Task,
+/// A context that plays one task after the other: a new one for each costs as much as a play.
+struct Seat {
     pages: Arc<Pages>,
     context: Context,
 }
 
-impl Play {
-    async fn begin(chromium: &Arc<Chromium>, task: Task) -> Result<Self, String> {
-        let pages = Pages { page: document(&task), documents: task.documents.clone(), state: Mutex::default() };
-        let pages = Arc::new(pages);
-        let files = task.files.clone();
+impl Seat {
+    async fn create(chromium: &Arc<Chromium>, files: Vec<(String, Vec<u8>)>) -> Result<Self, String> {
+        let pages = Arc::new(Pages::default());
         let settings = Settings { files, ..Settings::new(Arc::clone(&pages) as Arc<dyn Site>, NOW_MS, 1) };
         let context = Context::create(Arc::clone(chromium), settings).await.map_err(|error| error.to_string())?;
-        Ok(Self { task, pages, context })
+        Ok(Self { pages, context })
+    }
+
+    async fn leave(self) {
+        // The browser ends after the test, and all of its contexts with it.
+        let _ = self.context.dispose().await;
     }
 
     /// Opens the page afresh, and carries out actions; the state that it sent.
     async fn send(&self, actions: &[String]) -> Result<Option<Value>, String> {
-        *self.pages.state.lock() = None;
+        self.pages.0.lock().state = None;
         let opening = ["goto('http://widget.test/')".to_owned()];
         for call in opening.iter().chain(actions) {
             let parsed = action::parse(call).map_err(|error| format!("{call}: {error}"))?;
@@ -79,25 +86,26 @@ impl Play {
                 return Err(format!("{call}: {error}\n{seen}"));
             }
         }
-        Ok(self.pages.state.lock().clone())
+        Ok(self.pages.0.lock().state.clone())
     }
 
-    /// What is wrong with the task.
-    async fn faults(&self) -> Vec<String> {
+    /// What is wrong with a task.
+    async fn faults(&self, task: &Task) -> Vec<String> {
+        *self.pages.0.lock() = Shown { page: document(task), documents: task.documents.clone(), state: None };
         let mut faults = Vec::new();
-        let wanted = &self.task.wanted;
+        let wanted = &task.wanted;
         let right = |state: Option<&Value>| wanted.judge(state).iter().all(|check| check.passed);
         if right(None) {
             faults.push("sending nothing is right".to_owned());
         }
-        if let Some(button) = self.task.solution.last().filter(|last| last.starts_with("click('role=button")) {
+        if let Some(button) = task.solution.last().filter(|last| last.starts_with("click('role=button")) {
             // Where the button cannot be pressed yet, nothing is sent.
             let state = self.send(std::slice::from_ref(button)).await.unwrap_or_default();
             if state.is_some() && right(state.as_ref()) {
                 faults.push("sending at once is right".to_owned());
             }
         }
-        match self.send(&self.task.solution).await {
+        match self.send(&task.solution).await {
             Ok(state) if right(state.as_ref()) => {}
             Ok(state) => faults.push(format!("sent {} for {wanted:?}", state.unwrap_or_default())),
             Err(error) => faults.push(error),
@@ -106,22 +114,35 @@ impl Play {
     }
 }
 
-async fn faults(chromium: &Arc<Chromium>, widget: Widget, level: Level, seed: u64) -> Vec<String> {
+/// Name of a draw, the time that it took, and what is wrong with it. Only a task without files takes a seat that is free, and leaves
+/// it free if nothing is wrong.
+async fn play(
+    chromium: &Arc<Chromium>,
+    free: &Mutex<Vec<Seat>>,
+    (widget, level, seed): (Widget, Level, u64),
+) -> (String, Duration, Vec<String>) {
+    let begun = Instant::now();
     let task = (widget.draw)(&mut Draw::new(level, seed));
-    let name = format!("{} {level:?} {seed}: {}", widget.name, task.instruction);
-    let found = async {
-        match Play::begin(chromium, task).await {
-            Ok(play) => {
-                let faults = play.faults().await;
-                // The browser ends after the test, and all of its contexts with it.
-                let _ = play.context.dispose().await;
-                faults
-            }
-            Err(error) => vec![error],
+    let name = format!("{} {level:?} {seed}", widget.name);
+    let taken = if task.files.is_empty() { free.lock().pop() } else { None };
+    let playing = async {
+        let seat = match taken {
+            Some(seat) => seat,
+            None => Seat::create(chromium, task.files.clone()).await?,
+        };
+        let faults = seat.faults(&task).await;
+        if task.files.is_empty() && faults.is_empty() {
+            free.lock().push(seat);
+        } else {
+            seat.leave().await;
         }
+        Ok(faults)
     };
-    let found = tokio::time::timeout(DRAW_MAX, found).await.unwrap_or_else(|_| vec!["it took too long".to_owned()]);
-    found.into_iter().map(|fault| format!("{name} -> {fault}")).collect()
+    let late = || Err(format!("it took more than {DRAW_MAX:?}"));
+    let found = tokio::time::timeout(DRAW_MAX, playing).await.unwrap_or_else(|_| late());
+    let found = found.unwrap_or_else(|error| vec![error]);
+    let faults = found.into_iter().map(|fault| format!("{name}: {} -> {fault}", task.instruction)).collect();
+    (name, begun.elapsed(), faults)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -153,10 +174,12 @@ async fn every_widget_is_solved_by_its_solution_and_not_by_sending_at_once() {
         .flat_map(|(widget, level)| (0..seeds).map(move |seed| (widget, level, seed)))
         .collect();
     let (count, begun) = (draws.len(), Instant::now());
+    let free = Mutex::new(Vec::new());
     let faults: Vec<String> = stream::iter(draws)
-        .map(|(widget, level, seed)| faults(&chromium, widget, level, seed))
+        .map(|draw| play(&chromium, &free, draw))
         .buffer_unordered(CONTEXTS)
-        .flat_map(stream::iter)
+        .inspect(|(name, took, faults)| println!("{name}: {took:?}, {} faults", faults.len()))
+        .flat_map(|(.., faults)| stream::iter(faults))
         .collect()
         .await;
     chromium.end().await;

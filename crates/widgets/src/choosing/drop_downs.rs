@@ -24,8 +24,11 @@ $("#send").onclick = () => send(Object.fromEntries(lists.map((list, at) => [data
 const TRAINS: [&str; 4] = ["slow train", "fast train", "night train", "slow night train"];
 const TOWNS: [&str; 6] = ["Arles", "Arras", "Basel", "Brest", "Bergen", "Bremen"];
 
-/// Options of a list in groups: `Arles, 08:10, slow train, 24`.
-fn groups(draw: &mut Draw) -> Vec<(String, Vec<(String, i64, &'static str, i64)>)> {
+/// A train: its label such as `Arles, 08:10, slow train, 24`, its start in minutes, its kind, its price.
+type Train = (String, i64, &'static str, i64);
+
+/// Options of a list in groups by town.
+fn groups(draw: &mut Draw) -> Vec<(String, Vec<Train>)> {
     let level = draw.level;
     let towns = draw.some(level.of([1, 1, 3, 4]), &TOWNS);
     let each = |draw: &mut Draw, town: &str| {

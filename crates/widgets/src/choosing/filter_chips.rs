@@ -1,6 +1,6 @@
 //! Chips that filter a list, from which one thing is chosen.
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::steps::{check, click, submit};
 use crate::{Draw, Level, Task, Wanted, Widget};
@@ -27,7 +27,7 @@ const show = () => {
   $("#count").textContent = `${left.length} of ${data.things.length} things`;
   $("#things").replaceChildren(...left.map(({ code, price }) => el("li", {}, el("label", {}, el("input", { type: "radio", name: "thing", checked: code === chosen, "aria-label": code, onchange: () => { chosen = code; } }), ` ${code}: ${price}`))));
 };
-$("#send").onclick = () => send({ chips: [...on.values()].filter((value) => value !== null), thing: chosen });
+$("#send").onclick = () => send({ chips: Object.fromEntries(on), thing: chosen });
 show();
 "##;
 const GROUPS: [(&str, [&str; 4]); 4] = [
@@ -76,6 +76,8 @@ fn draw(draw: &mut Draw) -> Task {
     let thing = left[at].0.clone();
     let mut solution: Vec<String> = right.iter().map(|chip| click("button", chip)).collect();
     solution.extend([check("radio", &thing), submit()]);
+    let chips: Map<String, Value> =
+        groups.iter().zip(&right).map(|((name, _), chip)| ((*name).to_owned(), json!(chip))).collect();
     let groups: Vec<_> = groups.iter().map(|(name, names)| json!({"name": name, "values": names[..values]})).collect();
     let shown: Vec<_> =
         things.iter().map(|(code, price, facts)| json!({"code": code, "price": price, "facts": facts})).collect();
@@ -92,7 +94,7 @@ fn draw(draw: &mut Draw) -> Task {
                 "Put on exactly these chips: {}. Choose {which} (the number behind a thing is its price), and submit.",
                 told.join(", ")
             ),
-            Wanted::exactly(&json!({"chips": right, "thing": thing})),
+            Wanted::exactly(&json!({"chips": chips, "thing": thing})),
         )
     }
 }

@@ -28,7 +28,7 @@ $("#send").onclick = () => send({ days: data.days.filter((day) => on.has(day)), 
 "##;
 
 fn draw(draw: &mut Draw) -> Task {
-    let count = draw.level.of([1, 3, 3, 4]);
+    let count = draw.level.of([1, 3, 3, 4]) + usize::from(draw.level == Level::One && draw.once_in(2));
     let on = draw.some(count, &WEEKDAYS);
     let shown = match draw.level {
         Level::One => Vec::new(),

@@ -56,7 +56,10 @@ fn draw(draw: &mut Draw) -> Task {
     let rest = 5 * draw.number(3..=9);
     let again = start + length + rest;
     let (wanted, words) = match draw.level {
-        Level::One => (vec![("Alarm", start / 60 * 60)], format!("Set the alarm to {}", clock(start / 60 * 60))),
+        Level::One => {
+            let hour = 60 * draw.number(1..=23);
+            (vec![("Alarm", hour)], format!("Set the alarm to {}", clock(hour)))
+        }
         Level::Two => (vec![("Alarm", start)], format!("Set the alarm to {}", clock(start))),
         Level::Three => (
             vec![("Start", start), ("End", start + length)],

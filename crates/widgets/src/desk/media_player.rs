@@ -56,7 +56,7 @@ fn draw(draw: &mut Draw) -> Task {
         draw.some(count, &(60..=180).collect::<Vec<i64>>()).into_iter().map(|half| 2 * half).collect();
     let title = |at: usize| format!("Song of the {}", things[at]);
     // The first track is by the other band, so that it is never asked for.
-    let by = |at: usize| bands[usize::from(at % 3 != 0)];
+    let by = |at: usize| bands[usize::from(!at.is_multiple_of(3))];
     let volume = 2 * draw.number(30..=45);
     let clock = |seconds: i64| format!("{}:{:02}", seconds / 60, seconds % 60);
     let mut player = Player { track: 0, playing: false, position: Some(0), volume, speed: "1", repeat: false };

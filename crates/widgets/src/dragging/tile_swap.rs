@@ -42,8 +42,8 @@ show();
 
 fn draw(draw: &mut Draw) -> Task {
     let (count, wide) = draw.level.of([(4_usize, 2), (6, 3), (9, 3), (12, 4)]);
-    let letters = ["A", "B", "C", "D", "E", "F", "G", "H", "I"];
-    let mut wanted: Vec<String> = letters.iter().take(count).map(|letter| (*letter).to_owned()).collect();
+    let mut wanted: Vec<String> = draw.some(count, &('A'..='Z').map(String::from).collect::<Vec<_>>());
+    wanted.sort_unstable();
     let mut words = "Put the tiles in alphabetical order, row by row".to_owned();
     if draw.level == Level::Four {
         let mut values = draw.numbers(count, 8..=40);

@@ -34,8 +34,11 @@ show();
 "##
 );
 
+/// Coordinates of a point.
+type Point = (i64, i64);
+
 /// Points that are given, points that are wanted, and the words for them.
-fn points(draw: &mut Draw) -> (Vec<(i64, i64)>, Vec<(i64, i64)>, String) {
+fn points(draw: &mut Draw) -> (Vec<Point>, Vec<Point>, String) {
     let mut sign = || if draw.once_in(2) { -1 } else { 1 };
     let signs = [sign(), sign(), sign(), sign()];
     match draw.level {

@@ -35,9 +35,12 @@ fn draw(draw: &mut Draw) -> Task {
     let said = |at: usize| format!("{}: name {}, street {}, town {}", titles[at], all[at][0], all[at][1], all[at][2]);
     let words = match draw.level {
         Level::One => {
-            wanted[0] = [String::new(), String::new(), all[0][2].clone()];
-            steps_of.push((0, 2));
-            format!("Enter {} as the town and leave the other fields empty", all[0][2])
+            let field = draw.place(3);
+            wanted[0] = const { [const { String::new() }; 3] };
+            wanted[0][field].clone_from(&all[0][field]);
+            steps_of.push((0, field));
+            let name = FIELDS[field].to_lowercase();
+            format!("Enter {} as the {name} and leave the other fields empty", all[0][field])
         }
         Level::Two => {
             steps_of.extend((0..3).map(|field| (0, field)));

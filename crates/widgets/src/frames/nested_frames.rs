@@ -9,14 +9,14 @@ use crate::{Draw, Level, Task, Wanted, Widget, steps};
 pub(super) const WIDGET: Widget =
     Widget { name: "nested-frames", about: "Makes choices in frames that lie within frames.", draw };
 
-const COLOURS: [&str; 4] = ["Red", "Green", "Blue", "Yellow"];
+const COLOURS: [&str; 8] = ["Red", "Green", "Blue", "Yellow", "White", "Black", "Pink", "Brown"];
 const INNER_SCRIPT: &str = r##"
 for (const input of document.querySelectorAll("input")) input.onchange = () => { top.choose(data.depth, input.value); };
 const next = $("#next");
 if (next) next.onclick = () => {
   const frame = document.createElement("iframe");
   frame.title = `Frame ${data.depth + 1}`; frame.src = `/frame/${data.depth + 1}`;
-  frame.style = `width:100%;height:${(data.depths - data.depth) * 125}px;border:1px solid var(--line)`;
+  frame.style = `width:100%;height:${(data.depths - data.depth) * 150}px;border:1px solid var(--line)`;
   next.replaceWith(frame);
 };
 "##;
@@ -31,7 +31,7 @@ fn inner(depth: usize, depths: usize, closed: bool) -> String {
         format!("<label style=\"margin:0\"><input type=\"radio\" name=\"colour\" value=\"{colour}\"> {colour}</label>")
     };
     let radios: String = COLOURS.into_iter().map(radio).collect();
-    let height = i64::try_from(depths - depth).unwrap_or_default() * 125;
+    let height = i64::try_from(depths - depth).unwrap_or_default() * 150;
     let next = match (depth < depths, closed) {
         (false, _) => String::new(),
         (true, false) => frame(&format!("Frame {}", depth + 1), depth + 1, height),
@@ -73,7 +73,7 @@ fn draw(draw: &mut Draw) -> Task {
         .map(|at| format!("{} in frame {}", colours[at].to_lowercase(), at + 1))
         .collect();
     let rest = if skipped.is_some() { "; choose nothing in the other frame" } else { "" };
-    let height = i64::try_from(depths).unwrap_or_default() * 125;
+    let height = i64::try_from(depths).unwrap_or_default() * 150;
     Task {
         body: format!("{}<button id=\"send\">Submit</button>", frame("Frame 1", 1, height)),
         script: SCRIPT,

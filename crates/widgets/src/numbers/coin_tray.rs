@@ -46,7 +46,7 @@ fn fewest(coins: &[(i64, i64)], sum: i64) -> Vec<Vec<i64>> {
 
 fn draw(draw: &mut Draw) -> Task {
     let values: &[i64] = match draw.level {
-        Level::One => &[10, 50],
+        Level::One => draw.pick(&[&[10, 50], &[20, 100], &[5, 20], &[2, 10], &[1, 5]]),
         Level::Two => &[5, 10, 20],
         Level::Three => &[1, 2, 5, 10, 20],
         Level::Four => &[1, 5, 7, 12, 20],
@@ -58,7 +58,7 @@ fn draw(draw: &mut Draw) -> Task {
         .collect();
     let sum = coins.iter().fold(0, |sum, (value, stock)| {
         let least = i64::from(draw.level == Level::One || *value > 5);
-        sum + value * draw.number(least..=(*stock).min(if draw.level == Level::One { 1 } else { 3 }))
+        sum + value * draw.number(least..=(*stock).min(if draw.level == Level::One { 2 } else { 3 }))
     });
     let ways = fewest(&coins, sum);
     let mut solution = Vec::new();

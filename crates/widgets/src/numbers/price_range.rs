@@ -61,7 +61,7 @@ fn moved(name: &str, from: i64, to: i64, step: i64) -> Vec<String> {
 
 fn draw(draw: &mut Draw) -> Task {
     let step = draw.level.of([1, 1, 10, 5]);
-    let max = draw.level.of([10, 50, 500, 200]);
+    let max = draw.level.of([30, 50, 500, 200]);
     let third = max / step / 3;
     let low = step * draw.number(1..=third);
     let high = step * draw.number(third * 2 - 1..=max / step - 1);

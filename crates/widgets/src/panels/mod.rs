@@ -3,9 +3,9 @@
 mod carousel;
 mod cookie_banner;
 mod delete_dialog;
+mod hover_tips;
 mod native_dialogs;
 mod split_pane;
-mod stepper;
 mod tab_panels;
 mod undo_notices;
 
@@ -19,7 +19,7 @@ pub(crate) fn widgets() -> Vec<Widget> {
         delete_dialog::WIDGET,
         native_dialogs::WIDGET,
         split_pane::WIDGET,
-        stepper::WIDGET,
+        hover_tips::WIDGET,
         tab_panels::WIDGET,
         undo_notices::WIDGET,
     ]

@@ -58,7 +58,7 @@ fn draw(draw: &mut Draw) -> Task {
     let start: &[i64] = [[50, 50].as_slice(), &[30, 70], &[30, 40, 30], &[25, 25, 25, 25]][draw.level as usize];
     let (wanted, words): (Vec<i64>, String) = match draw.level {
         Level::One => {
-            let left = draw.pick(&[20, 30, 40, 60, 70, 80]);
+            let left = draw.pick(&[15, 20, 25, 30, 35, 40, 60, 65, 70, 75, 80, 85]);
             (vec![left, 100 - left], format!("Make {} {left} percent wide", NAMES[0]))
         }
         Level::Two => {
@@ -71,7 +71,8 @@ fn draw(draw: &mut Draw) -> Task {
             (vec![left, 100 - left - right, right], words)
         }
         Level::Four => {
-            let parts = draw.pick(&[[1, 2, 5, 2], [2, 1, 3, 4], [3, 4, 1, 2], [4, 1, 2, 3]]);
+            let parts = draw.pick(&[[1, 2, 2, 5], [1, 2, 3, 4]]);
+            let parts = draw.shuffled(&parts);
             let words = format!(
                 "Divide the width so that {}, {}, {} and {} are as {} to {} to {} to {}",
                 NAMES[0], NAMES[1], NAMES[2], NAMES[3], parts[0], parts[1], parts[2], parts[3]

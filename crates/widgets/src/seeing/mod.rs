@@ -1,11 +1,11 @@
 //! Pictures that have to be looked at: no text and no name of an element says what they show.
 
 mod chart_read;
-mod clock_face;
 mod count_shapes;
 mod odd_one;
 mod pattern_next;
 mod picture_map;
+mod read_clock;
 mod size_order;
 mod spot_difference;
 
@@ -15,7 +15,7 @@ use crate::Widget;
 pub(crate) fn widgets() -> Vec<Widget> {
     vec![
         chart_read::WIDGET,
-        clock_face::WIDGET,
+        read_clock::WIDGET,
         count_shapes::WIDGET,
         odd_one::WIDGET,
         pattern_next::WIDGET,

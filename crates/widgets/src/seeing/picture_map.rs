@@ -25,8 +25,11 @@ $("#send").onclick = () => send({ place: $(".answer").value });
 "##
 );
 
+/// Column and row of a place.
+type Place = (i64, i64);
+
 /// A way of so many legs: its first place, its legs (a direction, a number of roads), its last place.
-fn way(draw: &mut Draw, legs: usize) -> ((i64, i64), Vec<(usize, i64)>, (i64, i64)) {
+fn way(draw: &mut Draw, legs: usize) -> (Place, Vec<(usize, i64)>, Place) {
     let from = (draw.number(0..=COLUMNS - 1), draw.number(0..=ROWS - 1));
     let (mut at, mut all) = (from, Vec::<(usize, i64)>::new());
     while all.len() < legs {

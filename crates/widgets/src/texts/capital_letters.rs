@@ -62,7 +62,7 @@ fn draw(draw: &mut Draw) -> Task {
     let right = |at: usize, text: &str| match level {
         Level::One => text.to_uppercase(),
         Level::Two => text.split(' ').map(capital).collect::<Vec<_>>().join(" "),
-        Level::Three | Level::Four if level == Level::Three || at % 2 == 0 => title(text),
+        Level::Three | Level::Four if level == Level::Three || at.is_multiple_of(2) => title(text),
         Level::Three | Level::Four => {
             let (start, last) = text.rsplit_once(' ').unwrap_or(("", text));
             format!("{} {}", capital(start), last.to_uppercase())

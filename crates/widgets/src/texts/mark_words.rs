@@ -52,11 +52,11 @@ const read = () => {
 $("#send").onclick = () => send({ words: read() });
 "##;
 
-/// Keys that select words from a place and mark them by a button.
-fn marked(from: i64, count: i64, mark: &str) -> Vec<String> {
+/// Keys that select from a place, word by word or letter by letter, and a button that marks what is selected.
+fn marked(from: i64, (key, count): (&str, i64), mark: &str) -> Vec<String> {
     let mut keys = vec![click("textbox", "Text"), press("textbox", "Text", "Control+Home")];
     keys.extend(presses("textbox", "Text", "Control+ArrowRight", from));
-    keys.extend(presses("textbox", "Text", "Control+Shift+ArrowRight", count));
+    keys.extend(presses("textbox", "Text", key, count));
     keys.push(click("button", mark));
     keys
 }
@@ -104,7 +104,12 @@ fn draw(draw: &mut Draw) -> Task {
     for (at, length, mark, button) in changes {
         marks[at..at + length].fill(mark);
         let number = |count: usize| i64::try_from(count).unwrap_or_default();
-        solution.extend(marked(number(at), number(length), button));
+        // A selection of words takes the space behind them along, which is not bold: it would become bold first.
+        let selected = match mark {
+            "" => ("Shift+ArrowRight", number(words[at].len())),
+            _ => ("Control+Shift+ArrowRight", number(length)),
+        };
+        solution.extend(marked(number(at), selected, button));
     }
     solution.push(submit());
     let state: Vec<_> = words.iter().zip(marks).map(|(word, mark)| json!([word, mark])).collect();

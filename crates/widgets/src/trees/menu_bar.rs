@@ -59,10 +59,22 @@ fn menus() -> Value {
                 ["New", []],
                 ["Open", []],
                 ["Export", [["Text", []], ["Image", []], ["Archive", [["Small", []], ["Large", []]]]]],
-                ["Print", []]
+                ["Print", []],
+                ["Share", []],
+                ["Close", []]
             ]
         ],
-        ["Edit", [["Undo", []], ["Redo", []], ["Paste", [["Plain", []], ["Formatted", []]]], ["Find", []]]],
+        [
+            "Edit",
+            [
+                ["Undo", []],
+                ["Redo", []],
+                ["Cut", []],
+                ["Copy", []],
+                ["Paste", [["Plain", []], ["Formatted", []]]],
+                ["Find", []]
+            ]
+        ],
         [
             "View",
             [

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::field;
 use crate::{Draw, Level, Task, Wanted, Widget, canvas, steps};
 
-pub(super) const WIDGET: Widget = Widget { name: "clock-face", about: "Reads the time from clocks with hands.", draw };
+pub(super) const WIDGET: Widget = Widget { name: "read-clock", about: "Reads the time from clocks with hands.", draw };
 
 const SCRIPT: &str = concat!(
     include_str!("../frame/canvas.js"),
