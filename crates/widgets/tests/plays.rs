@@ -89,7 +89,7 @@ impl Seat {
         Ok(self.pages.0.lock().state.clone())
     }
 
-    /// What is wrong with a task.
+    /// Faults of a task.
     async fn faults(&self, task: &Task) -> Vec<String> {
         *self.pages.0.lock() = Shown { page: document(task), documents: task.documents.clone(), state: None };
         let mut faults = Vec::new();

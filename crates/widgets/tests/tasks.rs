@@ -24,7 +24,7 @@ fn task(widget: Widget, level: Level, seed: u64) -> Task {
     (widget.draw)(&mut Draw::new(level, seed))
 }
 
-/// What an agent meets: the instruction, the page, its frames and files.
+/// All that an agent meets: the instruction, the page, its frames and files.
 fn met(task: &Task) -> String {
     format!("{}\n{}\n{:?}\n{:?}", task.instruction, document(task), task.documents, task.files)
 }

@@ -37,7 +37,7 @@ $("#send").onclick = () => send({ flagged: [...flagged], archived: [...archived]
 show();
 "##;
 
-/// What is done with the letters, by their places.
+/// Deeds with the letters, by their places.
 #[derive(Default)]
 struct Deeds {
     flagged: Vec<usize>,

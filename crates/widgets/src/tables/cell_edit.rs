@@ -48,7 +48,7 @@ for (const row of rows) {
 $("#send").onclick = () => send({ rows });
 "##;
 
-/// What is asked for, and the rows after it.
+/// Words for a change, and the rows after it.
 fn ask(draw: &mut Draw, rows: &[(String, i64, i64)]) -> (String, Vec<(String, i64, i64)>) {
     let mut after = rows.to_vec();
     if draw.level == Level::Four {
