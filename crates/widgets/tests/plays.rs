@@ -54,7 +54,7 @@ impl Site for Pages {
     }
 }
 
-/// A context that plays one task after the other: a new one for each costs as much as a play.
+/// A context that plays one task after the other, as long as nothing is wrong.
 struct Seat {
     pages: Arc<Pages>,
     context: Context,

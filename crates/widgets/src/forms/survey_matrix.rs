@@ -55,7 +55,6 @@ fn draw(draw: &mut Draw) -> Task {
         for (at, row) in rows.iter_mut().enumerate() {
             row.1 = if at % 2 == 0 { first } else { (first + 2) % 5 };
         }
-        words.push_str(". Then change nothing more");
     }
     if level == Level::Four {
         words.push_str(
