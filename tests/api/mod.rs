@@ -3,6 +3,7 @@
 mod apps;
 mod bad_input;
 mod batch;
+mod browser;
 mod connections;
 mod environments;
 mod episodes;

@@ -1,4 +1,5 @@
 //! Support for several tests.
 
 pub mod cutting_proxy;
+pub mod hand;
 pub mod server;

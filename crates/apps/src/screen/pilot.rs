@@ -65,6 +65,38 @@ pub fn play(
     Err(no_way())
 }
 
+/// Goes to a screen that reads a view, near the rows that arguments name: what one looks at there is not narrowed down further.
+/// Answers what was done, which is nothing where one is there already.
+///
+/// # Errors
+/// [`PilotError::NoWay`], and then neither the world nor the viewer has changed.
+pub fn look(
+    world: &mut World,
+    viewer: &mut Viewer,
+    name: &str,
+    arguments: &Map<String, Json>,
+) -> Result<Vec<GuiAction>, PilotError> {
+    let app = Arc::clone(world.app());
+    let no_way = || PilotError::NoWay(name.chars().take(60).collect::<String>().into());
+    let Some(Callable::View(view)) = app.calls.get(name).copied() else { return Err(no_way()) };
+    let reads = |world: &World| world.counts().get(name).copied().unwrap_or_default();
+    let before = reads(world);
+    for spot in offers::of_view(&app, view) {
+        let mut attempt = Attempt { app: &app, world: world.clone(), viewer: viewer.clone(), actions: Vec::new() };
+        let start = attempt.mark();
+        let near = attempt.rows_in(arguments);
+        for (args, _) in attempt.places(spot.screen, None, &[], &near)? {
+            if attempt.stand_before(&spot, &args, None)?.is_some() && reads(&attempt.world) > before {
+                *world = attempt.world;
+                *viewer = attempt.viewer;
+                return Ok(attempt.actions);
+            }
+            attempt.back_to(&start);
+        }
+    }
+    Err(no_way())
+}
+
 /// A hand that tries, on a copy of the world.
 pub(super) struct Attempt<'a> {
     app: &'a Arc<App>,

@@ -133,8 +133,8 @@ impl Context {
         let place = json!({"x": left, "y": top, "includeUserAgentShadowDOM": false});
         let hit = match channel.call("DOM.getNodeForLocation", place).await {
             Ok(hit) => hit,
-            // Nothing lies there, not even the page.
-            Err(CdpError::Refused { .. }) => return Ok((x, y)),
+            // It is folded away, or lies beyond what can be scrolled to.
+            Err(CdpError::Refused { .. }) => return Err(hidden(&found.name)),
             Err(error) => return Err(error.into()),
         };
         let hit_backend = hit["backendNodeId"].as_i64().unwrap_or_default();
@@ -156,15 +156,9 @@ impl Context {
     async fn middle_of_what_shows(&self, found: &Found) -> Result<(f64, f64), ActionFailure> {
         let channel = self.front()?;
         let node = json!({"backendNodeId": found.backend});
-        let hidden = || {
-            ActionFailure::told(format!(
-                "{} cannot be seen: wait until it shows, or scroll or open what hides it",
-                found.name
-            ))
-        };
         let refused = |error: CdpError| match error {
             CdpError::Refused { message, .. } if message.contains("No node") => missing(&found.name),
-            CdpError::Refused { .. } => hidden(),
+            CdpError::Refused { .. } => hidden(&found.name),
             error => error.into(),
         };
         channel.call("DOM.scrollIntoViewIfNeeded", node.clone()).await.map_err(refused)?;
@@ -172,7 +166,7 @@ impl Context {
         let corners =
             |quad: &Value| -> Vec<f64> { quad.as_array().into_iter().flatten().filter_map(Value::as_f64).collect() };
         let shown = quads["quads"].as_array().into_iter().flatten().map(corners).find(|quad| area(quad) >= 1.0);
-        let quad = shown.ok_or_else(hidden)?;
+        let quad = shown.ok_or_else(|| hidden(&found.name))?;
         let mean = |from: usize| quad.iter().skip(from).step_by(2).sum::<f64>() / 4.0;
         Ok((mean(0), mean(1)))
     }
@@ -186,6 +180,10 @@ fn area(quad: &[f64]) -> f64 {
 
 fn missing(name: &str) -> ActionFailure {
     ActionFailure::told(format!("{name} is not there (any more): look at the present tree"))
+}
+
+fn hidden(name: &str) -> ActionFailure {
+    ActionFailure::told(format!("{name} cannot be seen: wait until it shows, or scroll or open what hides it"))
 }
 
 /// The nearest node with an element around the text.
@@ -251,10 +249,14 @@ impl<'t> Wanted<'t> {
     }
 }
 
-/// True if what lies at a place belongs to the element: it is within it, or a label of it.
+/// True if what lies at a place belongs to the element: it is within it, the host of its shadow tree, or a label of it.
 const COVERED: &str = "function (over) {
+  const shown = this.nodeType === 1 ? this : this.parentElement;
+  if (shown && !shown.checkVisibility({ visibilityProperty: true })) {
+    return { error: 'it cannot be seen: open or wait for what hides it' };
+  }
   for (let node = over; node; node = node.assignedSlot || node.parentNode || node.host) if (node === this) return true;
-  for (let node = this; node; node = node.assignedSlot || node.parentNode || node.host) if (node === over) return true;
+  for (let root = this.getRootNode(); root.host; root = root.host.getRootNode()) if (root.host === over) return true;
   const label = over.nodeType === 1 ? over.closest('label') : over.parentElement?.closest('label');
   if (label && (label.control === this || label.contains(this))) return true;
   const frame = over.ownerDocument !== this.ownerDocument;

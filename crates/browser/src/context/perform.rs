@@ -387,6 +387,7 @@ const PREPARE_FILL: &str = "function () {
   const input = this.tagName === 'INPUT';
   if (input && types.includes(this.type)) return { error: `it is an input of type ${this.type}, which takes no text` };
   if (!input && this.tagName !== 'TEXTAREA' && !this.isContentEditable) return { error: 'it takes no text: fill an input' };
+  if (!this.checkVisibility({ visibilityProperty: true })) return { error: 'it cannot be seen: open or wait for what hides it' };
   if (this.disabled) return { error: 'it is disabled' };
   if (this.readOnly) return { error: 'it can only be read' };
   this.focus();
@@ -419,6 +420,7 @@ const CHECKED: &str = "function () {
 
 const SELECT: &str = "function (wanted) {
   if (this.tagName !== 'SELECT') return { error: 'it is no list of options' };
+  if (!this.checkVisibility({ visibilityProperty: true })) return { error: 'it cannot be seen: open or wait for what hides it' };
   if (this.disabled) return { error: 'it is disabled' };
   const options = [...this.options];
   const chosen = [];

@@ -164,6 +164,10 @@ async fn what_cannot_be_done_with_an_element_is_told() {
         <select aria-label="One"><option>A</option><option disabled>B</option></select><button>Twin</button><button>Twin</button>
         <button style="position:absolute;left:0;top:300px">Under</button><div id="cover" style="position:absolute;left:0;top:250px;width:500px;height:200px">Cover</div>
         <button style="display:none">Hidden</button><input type="date" aria-label="Day">
+        <details style="position:fixed;left:0;bottom:0"><summary>Even more</summary><a href="/below">Folded far down</a></details>
+        <details><summary>More</summary><a href="/away">Folded</a><input aria-label="Folded too">
+        <select aria-label="Folded list"><option>A</select></details>
+        <div style="pointer-events:none"><button>Untouched</button></div>
         <button style="position:absolute;left:0;top:1200px" onclick="this.textContent='Clicked'">Below</button>
         <p style="position:absolute;left:0;top:2000px">End</p>"#;
     let context = on(&world, page).await;
@@ -177,6 +181,11 @@ async fn what_cannot_be_done_with_an_element_is_told() {
         ("click('role=button[name=\"Twin\"]')", "2 elements are"),
         ("click('role=button[name=\"Under\"]')", "<div#cover> lies over it"),
         ("click('css=button[style*=none]')", "cannot be seen"),
+        ("click('css=a[href=\"/away\"]')", "cannot be seen"),
+        ("click('css=a[href=\"/below\"]')", "cannot be seen"),
+        ("fill('css=details input', 'x')", "cannot be seen"),
+        ("select_option('css=details select', 'A')", "cannot be seen"),
+        ("click('role=button[name=\"Untouched\"]')", "lies over it"),
         ("fill('role=button[name=\"Twin\"][nth=0]', 'x')", "takes no text"),
         ("check('role=button[name=\"Twin\"][nth=0]')", "neither on nor off"),
         ("fill('css=input[type=date]', 'tomorrow')", "does not take"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::app::screen::{Form, Link, List, Widget, WidgetKind};
+use crate::app::screen::{Details, Form, Link, List, Widget, WidgetKind};
 
 /// A spot on a screen.
 #[derive(Debug, Clone)]
@@ -67,6 +67,22 @@ pub(super) fn of_action(app: &App, action: usize) -> Vec<Offer<'_>> {
         }
     });
     offers
+}
+
+/// Every spot where a view shows, in the order of the screens.
+pub(super) fn of_view(app: &App, view: usize) -> Vec<Spot<'_>> {
+    let mut spots = Vec::new();
+    walk(app, &mut |spot, widget| {
+        let shows = match &widget.kind {
+            WidgetKind::List(list) => list.view == view,
+            WidgetKind::Detail { shows: Details::View(shown), .. } => *shown == view,
+            _ => false,
+        };
+        if shows {
+            spots.push(spot.clone());
+        }
+    });
+    spots
 }
 
 /// Every link to a screen, in the order of the screens.
