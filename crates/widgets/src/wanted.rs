@@ -66,6 +66,13 @@ impl Wanted {
         Self::field(name, Self::Text(text.to_owned()))
     }
 
+    /// A whole number, at most so far away.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "places, widths and coordinates are small numbers")]
+    pub const fn near(value: i64, within: f64) -> Self {
+        Self::Near { value: value as f64, within }
+    }
+
     /// An object with a field that lists these in any order.
     #[must_use]
     pub fn in_any_order(name: &str, values: &[impl AsRef<str>]) -> Self {

@@ -85,6 +85,12 @@ pub(crate) fn listed(words: &[impl AsRef<str>]) -> String {
     }
 }
 
+/// A text that begins with a capital letter.
+pub(crate) fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// `May`.
 pub(crate) fn month(day: Date) -> &'static str {
     MONTHS[usize::try_from(day.month() - 1).unwrap_or_default()]

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::steps::{select, submit};
+use crate::words::clock;
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget = Widget { name: "drop-downs", about: "Chooses options of drop-down lists.", draw };
@@ -38,9 +39,9 @@ fn groups(draw: &mut Draw) -> Vec<(String, Vec<Train>)> {
             let start = 360 + 137 * i64::try_from(at).unwrap_or_default() + draw.number(0..=50);
             let (kind, price) = (kinds[at % 4], prices[at]);
             let label = match level {
-                Level::One => format!("{town}, {:02}:{:02}", start / 60, start % 60),
-                Level::Two | Level::Three => format!("{town}, {:02}:{:02}, {kind}", start / 60, start % 60),
-                Level::Four => format!("{town}, {:02}:{:02}, {kind}, {price}", start / 60, start % 60),
+                Level::One => format!("{town}, {}", clock(start)),
+                Level::Two | Level::Three => format!("{town}, {}, {kind}", clock(start)),
+                Level::Four => format!("{town}, {}, {kind}, {price}", clock(start)),
             };
             (label, start, kind, price)
         });
@@ -62,9 +63,8 @@ fn draw(draw: &mut Draw) -> Task {
             match late.min_by_key(|train| train.3) {
                 Some(best) => {
                     let words = format!(
-                        "the cheapest train to {town} that starts after {:02}:{:02} and is no night train",
-                        start / 60,
-                        start % 60
+                        "the cheapest train to {town} that starts after {} and is no night train",
+                        clock(start)
                     );
                     (best.0.clone(), words)
                 }

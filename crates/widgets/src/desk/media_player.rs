@@ -12,7 +12,7 @@ const BODY: &str = r##"<div id="tracks" role="radiogroup" aria-label="Tracks"></
 const STYLE: &str = "#tracks label{display:flex;gap:8px;margin:0;padding:3px 8px;border-bottom:1px solid var(--line)}#tracks span{margin-left:auto}#position{width:100%}";
 const SCRIPT: &str = r##"
 let [track, playing] = [0, false];
-const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+const clock = (seconds) => `${Math.floor(seconds / 60)}:${two(Math.floor(seconds % 60))}`;
 const position = $("#position");
 const show = () => {
   const { title, by, length } = data.tracks[track];

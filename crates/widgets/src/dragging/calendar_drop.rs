@@ -38,7 +38,7 @@ const show = () => {
   $("#free").append(...data.events.map(([name]) => name).filter((name) => place[name] === null).map(event));
   const cells = [...Array((first.getUTCDay() + 6) % 7)].map(() => el("td"));
   for (let day = 1; day <= count; day += 1) {
-    const date = `${data.first.slice(0, 8)}${String(day).padStart(2, "0")}`;
+    const date = `${data.first.slice(0, 8)}${two(day)}`;
     const cell = el("td", { tabindex: 0, "aria-label": `Day ${day}` }, String(day), ...data.events.map(([name]) => name).filter((name) => place[name] === date).map(event));
     cell.addEventListener("dragover", (event) => event.preventDefault());
     cell.addEventListener("drop", (event) => { event.preventDefault(); put(date); });

@@ -71,8 +71,8 @@ fn draw(draw: &mut Draw) -> Task {
         solution.push(format!("mouse_drag_and_drop({}, {line}, {}, {line})", 180 + from * 4, 180 + to * 4));
     }
     solution.push(submit());
-    let near = |value: i64| Wanted::Near { value: f64::from(i32::try_from(value).unwrap_or_default()), within };
-    let values = names.iter().zip(&wanted).map(|(name, value)| ((*name).to_owned(), near(*value))).collect();
+    let values =
+        names.iter().zip(&wanted).map(|(name, value)| ((*name).to_owned(), Wanted::near(*value, within))).collect();
     let sliders: Vec<_> = names.iter().zip(&start).collect();
     Task {
         body: BODY.to_owned(),

@@ -95,8 +95,7 @@ fn draw(draw: &mut Draw) -> Task {
             41 + end[0] + end[2] - 10,
             71 + end[1] + end[3] - 10
         ));
-        let near =
-            |value: &i64| Wanted::Near { value: f64::from(i32::try_from(*value).unwrap_or_default()), within: 6.0 };
+        let near = |value: &i64| Wanted::near(*value, 6.0);
         wanted.push(((*name).to_owned(), Wanted::List(end.iter().map(near).collect())));
     }
     if words.is_empty() {

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::words::capital;
 use crate::{Draw, Level, Task, Wanted, Widget, canvas, steps};
 
 pub(super) const WIDGET: Widget = Widget { name: "cell-paint", about: "Paints cells of a grid in colours.", draw };
@@ -72,8 +73,7 @@ fn draw(draw: &mut Draw) -> Task {
     };
     let mut solution = Vec::new();
     for colour in &colours[..kinds] {
-        let name = format!("{}{}", colour[..1].to_uppercase(), &colour[1..]);
-        solution.push(steps::check("radio", &name));
+        solution.push(steps::check("radio", &capital(colour)));
         for (place, _) in coloured.iter().filter(|(_, other)| other == colour) {
             let (column, row) = opposite(*place);
             solution.push(canvas::click_at(40 + CELL * column + CELL / 2, 40 + CELL * row + CELL / 2));

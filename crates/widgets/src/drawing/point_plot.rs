@@ -73,8 +73,7 @@ fn points(draw: &mut Draw) -> (Vec<Point>, Vec<Point>, String) {
 fn draw(draw: &mut Draw) -> Task {
     let (given, wanted, words) = points(draw);
     let given: Vec<_> = given.iter().zip(["A", "B", "C"]).map(|((x, y), name)| json!([name, x, y])).collect();
-    #[expect(clippy::cast_precision_loss, reason = "coordinates are small numbers")]
-    let near = |value: i64| Wanted::Near { value: value as f64, within: 0.3 };
+    let near = |value: i64| Wanted::near(value, 0.3);
     let marks = wanted.iter().map(|(x, y)| Wanted::List(vec![near(*x), near(*y)])).collect();
     let clicks = wanted.iter().map(|(x, y)| canvas::click_at(360 + UNIT * x, 280 - UNIT * y));
     Task {

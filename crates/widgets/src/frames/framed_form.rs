@@ -10,7 +10,6 @@ pub(super) const WIDGET: Widget = Widget { name: "framed-form", about: "Fills in
 
 const FIELDS: [&str; 3] = ["Name", "Street", "Town"];
 const STREETS: [&str; 5] = ["Mill Lane", "Station Road", "Harbour Street", "Oak Avenue", "Church Hill"];
-const TOWNS: [&str; 5] = ["Northport", "Elmford", "Graysea", "Tilbrook", "Westmoor"];
 const FORM: &str = r##"<h2 id="title"></h2><div class="row"><label>Name <input id="Name" size="14"></label><label>Street <input id="Street" size="18"></label><label>Town <input id="Town" size="14"></label></div>"##;
 const FORM_SCRIPT: &str = r##"
 $("#title").textContent = data.title;
@@ -22,7 +21,7 @@ const SCRIPT: &str =
 
 fn address(draw: &mut Draw) -> [String; 3] {
     let street = format!("{} {}", draw.number(2..=98), draw.pick(&STREETS));
-    [draw.names(1)[0].to_owned(), street, draw.pick(&TOWNS).to_owned()]
+    [draw.names(1)[0].to_owned(), street, draw.towns(1)[0].to_owned()]
 }
 
 fn draw(draw: &mut Draw) -> Task {

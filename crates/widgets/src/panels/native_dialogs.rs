@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::steps::{click, fill, submit};
-use crate::words::listed;
+use crate::words::{capital, listed};
 use crate::{Draw, Level, Task, Wanted, Widget, quoted};
 
 pub(super) const WIDGET: Widget =
@@ -90,7 +90,7 @@ fn draw(draw: &mut Draw) -> Task {
         names.iter().cloned().zip(codes.iter().map(|code| json!(code))).collect()
     };
     let words = words.join("; ");
-    let instruction = format!("{}{}. Touch no other room, and submit.", words[..1].to_uppercase(), &words[1..]);
+    let instruction = format!("{}. Touch no other room, and submit.", capital(&words));
     Task {
         body: BODY.to_owned(),
         style: STYLE,

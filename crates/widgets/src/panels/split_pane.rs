@@ -97,10 +97,7 @@ fn draw(draw: &mut Draw) -> Task {
         divider = (divider + 1) % (count - 1);
     }
     solution.push(submit());
-    let near = |width: &i64| Wanted::Near {
-        value: f64::from(i32::try_from(*width).unwrap_or_default()),
-        within: f64::from(within),
-    };
+    let near = |width: &i64| Wanted::near(*width, f64::from(within));
     let widths: Vec<Value> = start.iter().map(|width| json!(width)).collect();
     Task {
         body: BODY.to_owned(),

@@ -9,7 +9,6 @@ pub(super) const WIDGET: Widget =
     Widget { name: "long-table", about: "Finds rows of a long table and ticks them.", draw };
 
 const STATES: [&str; 3] = ["paid", "late", "open"];
-const TOWNS: [&str; 4] = ["Elmford", "Graysea", "Northport", "Tilbrook"];
 const CONTROLS: &str = r##"<span id="count" role="status"></span><button id="send">Submit</button>"##;
 const INNER: &str = r##"<table aria-label="Orders"><thead><tr><th scope="col">Tick</th><th scope="col">Order</th><th scope="col">Town</th><th scope="col">State</th><th scope="col">Days</th></tr></thead><tbody></tbody></table>"##;
 const SCRIPT: &str = r##"
@@ -30,14 +29,14 @@ struct Row {
 }
 
 /// Rows that are wanted, and the words for them.
-fn choose(draw: &mut Draw, rows: &mut [Row]) -> (Vec<usize>, String) {
+fn choose(draw: &mut Draw, towns: &[&'static str], rows: &mut [Row]) -> (Vec<usize>, String) {
     let places = draw.some(6, &(0..rows.len()).collect::<Vec<_>>());
     if draw.level < Level::Three {
         let chosen = places[..draw.level.of([1, 3, 0, 0])].to_vec();
         let names: Vec<&str> = chosen.iter().map(|at| rows[*at].name.as_str()).collect();
         return (chosen.clone(), format!("Tick the rows of these orders and no others: {}", names.join(", ")));
     }
-    let (town, least) = (draw.pick(&TOWNS), draw.number(15..=25));
+    let (town, least) = (draw.pick(towns), draw.number(15..=25));
     let strict = draw.level == Level::Four;
     let fits = |row: &Row| row.state == "late" && row.town == town && (!strict || row.days > least);
     let mut left = 4;
@@ -59,11 +58,12 @@ fn choose(draw: &mut Draw, rows: &mut [Row]) -> (Vec<usize>, String) {
 
 fn draw(draw: &mut Draw) -> Task {
     let count = draw.level.of([20, 50, 60, 110]);
+    let towns = draw.towns(4);
     let mut rows: Vec<Row> = labels(draw, count)
         .into_iter()
-        .map(|name| Row { name, town: draw.pick(&TOWNS), state: draw.pick(&STATES), days: draw.number(1..=40) })
+        .map(|name| Row { name, town: draw.pick(&towns), state: draw.pick(&STATES), days: draw.number(1..=40) })
         .collect();
-    let (chosen, words) = choose(draw, &mut rows);
+    let (chosen, words) = choose(draw, &towns, &mut rows);
     let click = |at: &usize| steps::check("checkbox", &format!("Tick {}", rows[*at].name));
     let listed: Vec<_> = rows.iter().map(|row| json!([row.name, row.town, row.state, row.days])).collect();
     Task {

@@ -48,9 +48,7 @@ fn draw(draw: &mut Draw) -> Task {
         if column > 0 {
             solution.push(format!("scroll_at({middle}, 300, {}, 0)", column * across));
         }
-        #[expect(clippy::cast_precision_loss, reason = "places are small numbers")]
-        let near = |value: i64| Wanted::Near { value: value as f64, within: 0.45 };
-        wanted.push(Wanted::List(vec![near(column), near(row)]));
+        wanted.push(Wanted::List(vec![Wanted::near(column, 0.45), Wanted::near(row, 0.45)]));
         words.push(if draw.level == Level::Four {
             let letter = char::from(b'A' + u8::try_from(column).unwrap_or_default());
             format!("the {side}map until {letter}{} is the square in its upper left corner", row + 1)

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::choice;
+use crate::words::capital;
 use crate::{Draw, Level, Task, Wanted, Widget, canvas, steps};
 
 pub(super) const WIDGET: Widget = Widget { name: "picture-map", about: "Follows a way on a map.", draw };
@@ -47,8 +48,7 @@ fn way(draw: &mut Draw, legs: usize) -> (Place, Vec<(usize, i64)>, Place) {
 }
 
 fn draw(draw: &mut Draw) -> Task {
-    let places: Vec<String> =
-        draw.things(24).iter().map(|thing| format!("{}{}", thing[..1].to_uppercase(), &thing[1..])).collect();
+    let places: Vec<String> = draw.things(24).iter().map(|thing| capital(thing)).collect();
     let name = |(column, row): (i64, i64)| places[usize::try_from(row * COLUMNS + column).unwrap_or_default()].clone();
     let (mut from, mut legs, mut to) = way(draw, draw.level.of([1, 2, 4, 6]));
     while from == to {

@@ -39,8 +39,8 @@ fn draw(draw: &mut Draw) -> Task {
     let first = hour % 12 * 60 + minute;
     let pass = draw.number(13..=700);
     let (clocks, answers, words) = if draw.level == Level::Four {
-        let words = "Both clocks stand in the same half of a day or the right one in the next: enter how many minutes pass, \
-                     less than 12 hours, from the time of the left clock until the right clock's hands stand as shown";
+        let words = "The right clock shows a time that is later than that of the left clock, by less than 12 hours. Enter how many \
+                     minutes lie between them";
         (vec![(first, "Left"), ((first + pass) % 720, "Right")], vec![("Minutes", pass)], words)
     } else {
         let words = "Enter the time that the clock shows: the hour from 1 to 12, and the minute from 0 to 59";

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::steps::{fill, submit};
-use crate::words::sentence;
+use crate::words::{capital, sentence};
 use crate::{Draw, Level, Task, Wanted, Widget};
 
 pub(super) const WIDGET: Widget =
@@ -20,11 +20,6 @@ const inputs = data.texts.map((text, at) => {
 });
 $("#send").onclick = () => send({ texts: inputs.map((input) => input.value) });
 "##;
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
 
 /// A title: every word with a capital but small words, save the first and the last word.
 fn title(text: &str) -> String {
