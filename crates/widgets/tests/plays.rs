@@ -18,7 +18,7 @@ const NOW_MS: i64 = 1_935_738_000_000;
 /// Contexts that play at once.
 const CONTEXTS: usize = 8;
 /// Time that a draw may take.
-const DRAW_MAX: Duration = Duration::from_secs(120);
+const DRAW_MAX: Duration = Duration::from_secs(300);
 
 /// The pages of one task after the other, and what they sent first.
 #[derive(Default)]
