@@ -63,7 +63,9 @@ fn draw(draw: &mut Draw) -> Task {
         .into_iter()
         .map(|name| Row { name, town: draw.pick(&towns), state: draw.pick(&STATES), days: draw.number(1..=40) })
         .collect();
-    let (chosen, words) = choose(draw, &towns, &mut rows);
+    let (mut chosen, words) = choose(draw, &towns, &mut rows);
+    // From above: a row that is scrolled to from below can come to lie under the header.
+    chosen.sort_unstable();
     let click = |at: &usize| steps::check("checkbox", &format!("Tick {}", rows[*at].name));
     let listed: Vec<_> = rows.iter().map(|row| json!([row.name, row.town, row.state, row.days])).collect();
     Task {
