@@ -22,6 +22,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
     ("apps", &["state"]),
     ("sandbox", &["sandbox-agent"]),
     ("browser", &["sandbox"]),
+    ("widgets", &[]),
     ("workbench", &["protocol", "sandbox", "state"]),
     ("sql", &["sqlite-worker", "state"]),
     ("environment", &["protocol", "state"]),
@@ -66,7 +67,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
 
 /// Packages in which environments and their judges live: they get what they need as arguments.
 pub(crate) const ENVIRONMENTS: &[&str] =
-    &["environment", "puzzles", "families", "apps", "browser", "workbench", "sandbox", "sql", "sqlite-worker"];
+    &["environment", "puzzles", "families", "apps", "browser", "widgets", "workbench", "sandbox", "sql", "sqlite-worker"];
 /// Packages that they must not reach by any path: store, configuration, HTTP.
 const OUT_OF_REACH: &[&str] = &[
     "palestra",
