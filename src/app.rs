@@ -22,6 +22,7 @@ use palestra_catalog::{Catalog, CatalogError};
 use palestra_environment::EnvironmentKind;
 use palestra_families::backends::Backends;
 use palestra_families::registry::{self, BuiltinSettings};
+use palestra_families::web;
 use palestra_jobs::{JobParts, Jobs, JobsError};
 use palestra_session::{Parts, SessionError, Sessions};
 use palestra_store::clock::Clock;
@@ -130,11 +131,12 @@ impl App {
         let node = NodeRow { id: node_name(&config.data.join("node"))?, incarnation: Uuid::now_v7().to_string() };
         let store = open_store(&config).await?;
         store.claim_node(&node).await?;
-        let kinds = registry::builtin(&BuiltinSettings { effects_folder: config.bench_effects.clone() });
+        let mut kinds = registry::builtin(&BuiltinSettings { effects_folder: config.bench_effects.clone() });
         let desk = backends::open_desk(&config, store.as_ref(), &node.id).await?;
         let databases = backends::databases(&config, &node.id);
         databases.sweep().await?;
         let browsers = backends::browsers(&config, desk.sandboxes.clone());
+        kinds.extend(web::all(&browsers));
         let backends = Backends { desk, databases, browsers };
         let ground = Ground { store, kinds, backends, node, clock: Clock::System };
         Self::assemble(config, ground, &root, Some(folder)).await

@@ -1,6 +1,6 @@
 //! Apps in a real browser over the API: played by clicks, with the verdict and the state that tools reach.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,8 +11,14 @@ use palestra_apps::draw::draw;
 use palestra_apps::screen::{Viewer, pilot};
 use palestra_apps::task::episode::Episode;
 use palestra_apps::task::instance::Instance;
+use palestra_environment::Tasks;
 use palestra_environment::spec::split_of;
 use palestra_families::app::shipped;
+use palestra_families::backends::Backends;
+use palestra_families::web;
+use palestra_protocol::action::Action;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use crate::support::hand::Hand;
@@ -241,7 +247,7 @@ async fn tools_stand_beside_pages_and_contexts_are_bounded() {
     for (action, why) in [
         ("click('99999')", "no element"),
         ("click(", "belongs here"),
-        ("import os", "write one call"),
+        ("import os", "there is no action"),
         ("goto('http://127.0.0.1/')", "cannot"),
     ] {
         let refused = act(&server, &session, action).await;
@@ -257,5 +263,53 @@ async fn tools_stand_beside_pages_and_contexts_are_bounded() {
     let next = open(&server, "app/shop", 1, "browser").await;
     let gave_up = act(&server, &next, "report_infeasible('it is sold out')").await;
     assert_eq!((&gave_up["terminated"], &gave_up["verdict"]["score"]), (&json!(true), &json!(0.0)), "{gave_up}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn widgets_are_solved_by_their_solutions_and_by_nothing_else() {
+    let Some(server) = with_browsers().await else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let kind = web::all(&Backends::none(folder.path()).browsers).remove(0);
+    let Tasks::Generated(generator) = kind.tasks() else { panic!("tasks are generated") };
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut levels = BTreeSet::new();
+    for (seed, difficulty) in [(7, 0.0), (38, 0.3), (64, 0.6), (97, 1.0)] {
+        let task = generator.generate("train", seed, Some(difficulty)).expect("a task");
+        levels.insert(task.public.metadata["level"].as_u64());
+        let body = json!({
+            "environment": "web/widgets", "task": {"split": "train", "seed": seed, "difficulty": difficulty}, "seed": SEED,
+        });
+        let solved = server.post("/v1/sessions", &body).await.ok();
+        assert_eq!(solved["task"]["messages"][1]["content"], json!(task.public.messages[1].content));
+        let mut last = Value::Null;
+        for action in kind.oracle(&task).expect("a solution") {
+            let Action::Text(action) = action else { panic!("solutions are BrowserGym's strings") };
+            last = act(&server, &solved, &action).await;
+            assert_eq!(last["observation"]["data"]["error"], Value::Null, "{action}: {}", text(&last));
+        }
+        assert_eq!((&last["terminated"], &last["verdict"]["score"]), (&json!(true), &json!(1.0)), "{last}");
+        let guessed = server.post("/v1/sessions", &body).await.ok();
+        // A page of the agent's own is no way to send a state.
+        act(
+            &server,
+            &guessed,
+            "goto('data:text/html,<form method=post action=http://widget.test/submit><button>Go</button></form>')",
+        )
+        .await;
+        for _ in 0..3 {
+            let Action::Text(action) = kind.random_action(&task, &mut random) else {
+                panic!("random clicks are strings")
+            };
+            act(&server, &guessed, &action).await;
+        }
+        let finish = format!("/v1/sessions/{}/finish", guessed["id"].as_str().unwrap());
+        let ended = server.post(&finish, &json!({"reason": "gave_up"})).await.ok();
+        assert_eq!(ended["verdict"]["score"], json!(0.0), "{ended}");
+        for session in [&solved, &guessed] {
+            server.delete(&format!("/v1/sessions/{}", session["id"].as_str().unwrap())).await.ok();
+        }
+    }
+    assert_eq!(levels.len(), 4, "a quarter of the scale is a level");
     server.stop().await;
 }

@@ -1,7 +1,7 @@
 //! The draws of every shipped app, audited: none shows a fault, and no value is lost. `PALESTRA_APP_DRAWS` says how many draws are
 //! looked at of each template; `palestra check` looks at a thousand.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use palestra_apps::app::App;

@@ -4,6 +4,7 @@
 pub mod app;
 pub mod backends;
 pub mod bench;
+mod browsed;
 #[cfg(test)]
 mod conformance;
 pub mod control;
@@ -16,4 +17,5 @@ mod proof_tests;
 pub mod published;
 pub mod registry;
 pub mod sql;
+pub mod web;
 pub mod work;

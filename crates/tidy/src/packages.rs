@@ -27,7 +27,10 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
     ("sql", &["sqlite-worker", "state"]),
     ("environment", &["protocol", "state"]),
     ("puzzles", &["environment", "protocol"]),
-    ("families", &["apps", "browser", "environment", "protocol", "puzzles", "sandbox", "sql", "state", "workbench"]),
+    (
+        "families",
+        &["apps", "browser", "environment", "protocol", "puzzles", "sandbox", "sql", "state", "widgets", "workbench"],
+    ),
     ("store", &["protocol", "state"]),
     ("auth", &["protocol", "store"]),
     ("catalog", &["environment", "families", "protocol", "store"]),
@@ -66,8 +69,18 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
 ];
 
 /// Packages in which environments and their judges live: they get what they need as arguments.
-pub(crate) const ENVIRONMENTS: &[&str] =
-    &["environment", "puzzles", "families", "apps", "browser", "widgets", "workbench", "sandbox", "sql", "sqlite-worker"];
+pub(crate) const ENVIRONMENTS: &[&str] = &[
+    "environment",
+    "puzzles",
+    "families",
+    "apps",
+    "browser",
+    "widgets",
+    "workbench",
+    "sandbox",
+    "sql",
+    "sqlite-worker",
+];
 /// Packages that they must not reach by any path: store, configuration, HTTP.
 const OUT_OF_REACH: &[&str] = &[
     "palestra",

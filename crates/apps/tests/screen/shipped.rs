@@ -1,6 +1,6 @@
 //! The apps that come with the project: their tasks are solved on screens and in pages as by tools.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use palestra_apps::app::screen::{Details, Widget, WidgetKind};

@@ -1,9 +1,9 @@
 //! The `app` family: mock applications that are data. A definition becomes a kind of environment here; what it means is the
 //! matter of the package `palestra-apps`.
 
-mod browsed;
 mod definition;
 mod guess;
+mod pages;
 mod place;
 mod recent;
 mod rows;
@@ -36,8 +36,9 @@ use serde_json::{Map, Value, json};
 
 pub use palestra_apps::app::theme::FOLDER;
 
-use browsed::{BrowsedApp, NO_BROWSER};
+use crate::browsed::{BrowserPlace, NO_BROWSER};
 pub use definition::{FILE_BYTES_MAX, FILES_MAX, Files, digest_of, faults_of, files_of, is_file_name, parse};
+use pages::AppPages;
 use palestra_environment::spec::{SpecBuilder, check_seed, split_length, split_of};
 use palestra_environment::state::{Digest, State};
 use palestra_environment::surface::Surface;
@@ -385,7 +386,7 @@ impl EnvironmentKind for AppKind {
         let missing = || ConfigError { field: Some("surface".to_owned()), detail: NO_BROWSER.to_owned() };
         let browsers = self.browsers.clone().ok_or_else(missing)?;
         let host = format!("{}.test", self.app.name.replace('_', "-"));
-        Ok(Place::Live(Box::new(BrowsedApp::new(browsers, place, host, opening.seed))))
+        Ok(Place::Live(Box::new(BrowserPlace::new(browsers, AppPages::new(place, host), opening.seed))))
     }
 
     fn heavy_to_open(&self, config: &Map<String, Value>) -> bool {

@@ -20,6 +20,7 @@ use palestra_environment::{EnvironmentKind, Tasks};
 use palestra_families::app::shipped;
 use palestra_families::backends::Backends;
 use palestra_families::registry::{BuiltinSettings, builtin};
+use palestra_families::web;
 use palestra_families::{sql, work};
 
 /// A policy that can play one environment.
@@ -188,7 +189,8 @@ fn find(name: &str) -> Result<Option<Arc<dyn EnvironmentKind>>, PlayError> {
     if let Some(sql) = sql::shipped::all().into_iter().find(|sql| sql.name() == name) {
         return sql.kind(&Backends::none(Path::new(".")).databases).map(Some).map_err(PlayError::Policy);
     }
-    Ok(builtin(&BuiltinSettings::default()).into_iter().find(|kind| kind.spec().name == name))
+    let web = web::all(&Backends::none(Path::new(".")).browsers);
+    Ok(builtin(&BuiltinSettings::default()).into_iter().chain(web).find(|kind| kind.spec().name == name))
 }
 
 /// Says nothing, in every turn.
