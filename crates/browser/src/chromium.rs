@@ -23,7 +23,8 @@ const COMPLAINT_BYTES_MAX: usize = 8 << 10;
 const TABS_WAITING_MAX: usize = 64;
 
 /// Arguments of every start. Pages are drawn without a screen, nothing is looked for in the network, which is not there, and a frame
-/// from another origin shares the process of its page: contexts have processes of their own all the same.
+/// from another origin shares the process of its page: contexts have processes of their own all the same. The address bar of a window
+/// that nobody sees would have processes for its menus.
 const ARGUMENTS: [&str; 25] = [
     "--headless=new",
     "--remote-debugging-pipe",
@@ -44,7 +45,7 @@ const ARGUMENTS: [&str; 25] = [
     "--disable-sync",
     "--disable-smooth-scrolling",
     "--disable-site-isolation-trials",
-    "--disable-features=IsolateOrigins,site-per-process,Translate,OptimizationHints,BackForwardCache,MediaRouter,DialMediaRouteProvider,AutofillServerCommunication,HttpsUpgrades",
+    "--disable-features=IsolateOrigins,site-per-process,Translate,OptimizationHints,BackForwardCache,MediaRouter,DialMediaRouteProvider,AutofillServerCommunication,HttpsUpgrades,IsolateSandboxedIframes,NetworkTimeServiceQuerying,WebUIOmniboxPopup,WebUIOmniboxAimPopup",
     "--force-color-profile=srgb",
     "--font-render-hinting=none",
     "--hide-scrollbars",
