@@ -79,7 +79,7 @@ impl Tree {
         let holder = frame.owner.and_then(|owner| owners.get(&owner).copied());
         let prefix = holder.and_then(|holder| self.nodes[holder].id.clone()).unwrap_or_default();
         // Nodes are told behind what they are in.
-        let mut parts = HashSet::new();
+        let mut parts: HashSet<usize> = HashSet::new();
         for node in told {
             let mut read = Node::read(node, frame.frame);
             let children = node["childIds"].as_array().into_iter().flatten().filter_map(Value::as_str);
