@@ -7,7 +7,7 @@ import random
 import re
 
 from browsergym_peer import Sites, chromium, gym, page_of, tree_of
-from harness import Server, expect, main
+from harness import Failed, Server, expect, main
 
 SUBSETS = ["chat", "infeas", "bid", "coord", "nav", "tab"]
 APPS = ["shop", "mail", "calendar", "bank", "chat", "files", "helpdesk", "phone", "retail", "sheet", "travel", "workspace"]
@@ -83,7 +83,8 @@ def renamed(ours, theirs, where):
     theirs, _ = without_marks(ours, theirs)
     plain = [[line for _, line in side] for side in (ours, theirs)]
     if plain[0] != plain[1]:
-        raise AssertionError(f"{where}: the trees differ:\n" + "\n".join(difflib.unified_diff(*plain, "ours", "BrowserGym", n=2, lineterm="")))
+        difference = difflib.unified_diff(*plain, "ours", "BrowserGym", n=2, lineterm="")
+        raise Failed(f"{where}: the trees differ:\n" + "\n".join(difference))
     found = {}
     for (our, line), (their, _) in zip(ours, theirs):
         expect((our is None) == (their is None), f"{where}: {line.strip()!r} has the id {our} here and {their} there")
@@ -420,7 +421,7 @@ def trees(api, sites, env, each):
             _post_extract(env.page)
             try:
                 renamed(tree, theirs, f"{app}{path}")
-            except AssertionError as difference:
+            except Failed as difference:
                 figures["different pages"] += 1
                 print(difference, flush=True)
             marked = without_marks(lines(tree), lines(theirs))[1]

@@ -75,9 +75,8 @@ async fn a_page_is_loaded_looked_at_and_acted_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn links_lead_to_their_page_in_tabs_of_their_own() {
     let Some(world) = World::start().await else { return };
-    let (context, site) = world
-        .context(&[("/", HOME), ("/second", "<!doctype html><title>Two</title><h1>Two</h1>")])
-        .await;
+    let (context, site) =
+        world.context(&[("/", HOME), ("/second", "<!doctype html><title>Two</title><h1>Two</h1>")]).await;
     for how in ["button='middle'", "modifiers=['Control']", "modifiers=['Shift']"] {
         act(&context, "goto('http://shop.test/')").await;
         let seen = act(&context, &format!("click('role=link[name=\"Second page\"]', {how})")).await;
