@@ -78,6 +78,9 @@ type Routes = HashMap<String, mpsc::Sender<NewTab>>;
 pub(crate) struct NewTab {
     pub(crate) channel: Channel,
     pub(crate) target: String,
+    /// True where the browser opened it by itself, as for a click with the middle button: its first document is on its way before
+    /// anyone can answer its request.
+    pub(crate) is_ahead: bool,
 }
 
 /// The program that this machine has; `None` where there is none.
@@ -192,10 +195,11 @@ impl Router {
         let info = &event.params["targetInfo"];
         let session = text(&event.params["sessionId"]);
         let target = text(&info["targetId"]);
+        let is_ahead = info["url"] == "" && info["openerId"].is_null();
         let route = self.routes.lock().get(&text(&info["browserContextId"])).cloned();
         let taken = route.filter(|_| info["type"] == "page").is_some_and(|route| {
             let channel = Channel { connection: self.connection.clone(), session: session.into() };
-            route.try_send(NewTab { channel, target: target.clone() }).is_ok()
+            route.try_send(NewTab { channel, target: target.clone(), is_ahead }).is_ok()
         });
         if !taken {
             // Workers that outlive pages, and tabs beyond the bound. Where the connection is gone, so are they.

@@ -117,11 +117,12 @@
     }
     return next;
   };
-  // Moves the clock, running at most so many timers; resolves to the time and to how many ran.
-  const advance = async (milliseconds, timersMax) => {
+  // Moves the clock, running at most so many timers; resolves to the time and to how many ran. A frame takes as long as the screen
+  // takes, so none is waited for where one follows at once.
+  const advance = async (milliseconds, timersMax, drawn = true) => {
     const end = now + milliseconds;
     let ran = 0;
-    await draw();
+    if (drawn) await draw();
     await breathe();
     for (let next = due(end); next; next = due(end)) {
       if (ran >= timersMax) break;
@@ -137,7 +138,7 @@
       await breathe();
     }
     now = end;
-    if (ran > 0) await draw();
+    if (drawn && ran > 0) await draw();
     return { now, ran };
   };
   const advanceTo = (time, timersMax) => advance(Math.max(0, time - now), timersMax);

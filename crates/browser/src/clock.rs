@@ -41,9 +41,9 @@ impl Clock {
         self.documents = documents;
     }
 
-    /// An expression that lets what a document has queued run, at the time that it has.
+    /// An expression that lets what a document has queued run, at the time that it has, and waits for no frame.
     pub(crate) fn breathe(&self) -> String {
-        format!("self[{:?}]?.advance(0, {TIMERS_MAX})", self.key)
+        format!("self[{:?}]?.advance(0, {TIMERS_MAX}, false)", self.key)
     }
 
     /// An expression that moves the clock of a document on to a time.

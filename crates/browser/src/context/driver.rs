@@ -21,11 +21,11 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Listens from now on.
-    pub(super) fn listen(shared: Arc<Shared>, channel: Channel, target: String) {
+    pub(super) fn listen(shared: Arc<Shared>, channel: Channel, target: String, is_ahead: bool) {
         let (events, queue) = Events::queue();
         channel.connection.listen(Some(&channel.session), events);
         let driver = Self { shared, channel, target };
-        let tab = Tab::new(driver.channel.clone(), driver.target.clone());
+        let tab = Tab::new(driver.channel.clone(), driver.target.clone(), is_ahead);
         driver.shared.change(|state| {
             state.tabs.push(tab);
             state.front = state.tabs.len() - 1;
@@ -50,7 +50,12 @@ impl Driver {
         match method.as_str() {
             "Fetch.requestPaused" => self.answer(params).await,
             "Target.attachedToTarget" => self.attached(params).await,
-            _ => self.note(method, params),
+            _ => {
+                if method == "Page.frameNavigated" && params["frame"]["parentId"].is_null() {
+                    catch_up(&self.shared, &self.channel, &self.target, &params["frame"]);
+                }
+                self.note(method, params);
+            }
         }
     }
 
@@ -165,6 +170,25 @@ impl Driver {
             state.tab(&self.target).map(|tab| tab.requests -= 1)
         });
     }
+}
+
+/// Asks again for a first document that was on its way before requests were answered, and so was not found.
+pub(super) fn catch_up(shared: &Arc<Shared>, channel: &Channel, target: &str, frame: &Value) {
+    let missed = shared.change(|state| {
+        let tab = state.tab(target).filter(|tab| tab.is_ahead)?;
+        tab.is_ahead = false;
+        let missed = frame["unreachableUrl"].as_str()?;
+        tab.requests += 1;
+        Some(missed.to_owned())
+    });
+    let Some(url) = missed else { return };
+    let (shared, channel, target) = (Arc::clone(shared), channel.clone(), target.to_owned());
+    #[expect(clippy::disallowed_methods, reason = "it ends by itself, once the browser has answered")]
+    tokio::spawn(async move {
+        // Where the connection is gone, so is the page.
+        let _ = channel.call("Page.navigate", json!({"url": url})).await;
+        shared.change(|state| state.tab(&target).map(|tab| tab.requests -= 1));
+    });
 }
 
 /// A request as the protocol tells it; `None` where its address is none.

@@ -222,8 +222,8 @@ struct Tailored {
 
 impl TabSetup {
     async fn open(&self, shared: &Arc<Shared>, tab: NewTab) -> Result<(), BrowserError> {
-        let NewTab { channel, target } = tab;
-        driver::Driver::listen(Arc::clone(shared), channel.clone(), target.clone());
+        let NewTab { channel, target, is_ahead } = tab;
+        driver::Driver::listen(Arc::clone(shared), channel.clone(), target.clone(), is_ahead);
         let commands = [
             ("Page.enable", json!({})),
             ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
@@ -246,6 +246,14 @@ impl TabSetup {
         let (tailored, ran) = tokio::join!(self.tailor(shared, &channel, &target), channel.post(&run));
         ran?;
         tailored?;
+        if is_ahead {
+            // What was told of its document before it was listened to.
+            let told = channel.call("Page.getFrameTree", json!({})).await?;
+            let frame = &told["frameTree"]["frame"];
+            if !matches!(frame["url"].as_str(), None | Some("" | ":" | "about:blank")) {
+                driver::catch_up(shared, &channel, &target, frame);
+            }
+        }
         shared.change(|state| state.tab(&target).map(|tab| tab.is_open = true));
         Ok(())
     }

@@ -42,6 +42,8 @@ pub(crate) struct Tab {
     pub(crate) is_open: bool,
     /// By frame: the context of its scripts.
     pub(crate) scripts: BTreeMap<String, i64>,
+    /// True while its first document is on its way to where nobody answers: it is asked for again.
+    pub(crate) is_ahead: bool,
     /// Documents that began, as far as they were counted.
     pub(crate) documents: u64,
     /// The input that asks for files.
@@ -117,7 +119,7 @@ fn keep<T>(kept: &mut VecDeque<T>, next: T) -> u64 {
 }
 
 impl Tab {
-    pub(crate) const fn new(channel: Channel, target: String) -> Self {
+    pub(crate) const fn new(channel: Channel, target: String, is_ahead: bool) -> Self {
         Self {
             channel,
             target,
@@ -129,6 +131,7 @@ impl Tab {
             script: String::new(),
             is_open: false,
             scripts: BTreeMap::new(),
+            is_ahead,
             documents: 0,
             chooser: None,
             drag: None,
@@ -143,6 +146,6 @@ impl Tab {
 
     /// True if nothing is under way that ends by itself.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.is_held_up() || (self.is_open && self.loading.is_empty() && self.requests == 0)
+        self.is_held_up() || (self.is_open && !self.is_ahead && self.loading.is_empty() && self.requests == 0)
     }
 }

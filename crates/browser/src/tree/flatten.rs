@@ -163,6 +163,32 @@ mod tests {
     }
 
     #[test]
+    fn what_the_browser_makes_of_an_input_has_no_ids() {
+        let page = [
+            node("1", "RootWebArea", "", &["2", "5"]),
+            node("2", "Date", "Day", &["3", "4"]),
+            node("3", "spinbutton", "Month", &["7"]),
+            node("4", "button", "Show date picker", &[]),
+            node("5", "combobox", "Sort", &["6"]),
+            node("6", "MenuListPopup", "", &["8"]),
+            node("7", "StaticText", "mm", &[]),
+            node("8", "option", "Name", &[]),
+        ];
+        let frames = [FrameTree { frame: "m", owner: None, nodes: &page }];
+        let lines = [
+            "RootWebArea ''",
+            "\t[0] Date 'Day'",
+            "\t\tspinbutton 'Month'",
+            "\t\t\tStaticText 'mm'",
+            "\t\tbutton 'Show date picker'",
+            "\t[1] combobox 'Sort'",
+            "\t\tMenuListPopup ''",
+            "\t\t\t[2] option 'Name'",
+        ];
+        assert_eq!(Tree::of(&frames, &mut Ids::default()).flatten().text, lines.join("\n"));
+    }
+
+    #[test]
     fn a_deep_or_circular_tree_is_walked_once() {
         let count = 30_000;
         let mut nodes: Vec<Value> =

@@ -5,7 +5,7 @@ mod ids;
 mod path;
 mod repr;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -16,7 +16,11 @@ pub(crate) use path::{Path, walk};
 /// Most nodes of one tree that are read; the others are counted.
 const NODES_MAX: usize = 50_000;
 /// Roles of nodes that stand for no element of their own.
-const NO_ELEMENT: [&str; 5] = ["StaticText", "InlineTextBox", "LineBreak", "ListMarker", "RootWebArea"];
+const NO_ELEMENT: [&str; 6] =
+    ["StaticText", "InlineTextBox", "LineBreak", "ListMarker", "MenuListPopup", "RootWebArea"];
+
+/// Roles of inputs that the browser builds of parts: these are no elements of the page, and the input is filled as a whole.
+const OF_PARTS: [&str; 3] = ["Date", "DateTime", "InputTime"];
 
 /// An accessibility tree over all frames of a page.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -76,11 +80,17 @@ impl Tree {
             told.iter().enumerate().filter_map(|(at, node)| Some((node["nodeId"].as_str()?, first + at))).collect();
         let holder = frame.owner.and_then(|owner| owners.get(&owner).copied());
         let prefix = holder.and_then(|holder| self.nodes[holder].id.clone()).unwrap_or_default();
+        // Nodes are told behind what they are in.
+        let mut parts: HashSet<usize> = HashSet::new();
         for node in told {
             let mut read = Node::read(node, frame.frame);
             let children = node["childIds"].as_array().into_iter().flatten().filter_map(Value::as_str);
             read.children = children.filter_map(|child| places.get(child).copied()).collect();
-            if let Some(backend) = read.backend.filter(|_| read.stands_for_an_element()) {
+            let is_part = parts.contains(&self.nodes.len());
+            if is_part || OF_PARTS.contains(&read.role.as_str()) {
+                parts.extend(&read.children);
+            }
+            if let Some(backend) = read.backend.filter(|_| !is_part && read.stands_for_an_element()) {
                 read.id = Some(ids.of(frame.frame, &prefix, backend, read.role == "Iframe"));
                 owners.insert(backend, self.nodes.len());
             }

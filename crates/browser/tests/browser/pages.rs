@@ -71,3 +71,24 @@ async fn a_page_is_loaded_looked_at_and_acted_on() {
     context.dispose().await.expect("disposed");
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn links_lead_to_their_page_in_tabs_of_their_own() {
+    let Some(world) = World::start().await else { return };
+    let (context, site) =
+        world.context(&[("/", HOME), ("/second", "<!doctype html><title>Two</title><h1>Two</h1>")]).await;
+    for how in ["button='middle'", "modifiers=['Control']", "modifiers=['Shift']"] {
+        act(&context, "goto('http://shop.test/')").await;
+        let seen = act(&context, &format!("click('role=link[name=\"Second page\"]', {how})")).await;
+        assert_eq!((seen.tabs.len(), seen.active), (2, 1), "{how}");
+        assert_eq!(seen.tabs[1].url, "http://shop.test/second", "{how}");
+        assert!(seen.text.starts_with("RootWebArea 'Two'"), "{how}: {}", seen.text);
+        assert_eq!(seen.failed_requests, [], "{how}");
+        let seen = act(&context, "tab_close()").await;
+        assert_eq!(seen.tabs[seen.active].title, "Shop", "{how}");
+    }
+    let asked = site.asked.lock().iter().filter(|request| request.url.path() == "/second").count();
+    assert_eq!(asked, 3);
+    context.dispose().await.expect("gone");
+    world.end().await;
+}
