@@ -74,8 +74,10 @@ impl<C: FnMut(&[u8])> Reader<C> {
     }
 
     fn message(&self, bytes: &[u8]) -> Result<(), String> {
-        let mut message: Value = serde_json::from_slice(bytes)
-            .map_err(|error| format!("Chromium sent what is no message ({error}): open a new session"))?;
+        let mut message: Value = match serde_json::from_slice(bytes) {
+            Ok(message) => message,
+            Err(error) => return self.refuse(bytes, &error),
+        };
         let mut state = self.state.lock();
         if let Some(id) = message["id"].as_u64() {
             // A command whose answer nobody waits for.
@@ -102,6 +104,25 @@ impl<C: FnMut(&[u8])> Reader<C> {
         }
         Ok(())
     }
+
+    /// An answer that a page made too deep to be read is told to who waits for it: other pages share the connection.
+    fn refuse(&self, bytes: &[u8], error: &serde_json::Error) -> Result<(), String> {
+        let waiting = id_of(bytes).and_then(|id| self.state.lock().calls.remove(&id));
+        let Some(waiting) = waiting else {
+            return Err(format!("Chromium sent what is no message ({error}): open a new session"));
+        };
+        let message = format!("the answer cannot be read ({error}): go to another page");
+        // Who asked may have given up.
+        let _ = waiting.answer.send(Err(CdpError::Refused { method: waiting.method, message }));
+        Ok(())
+    }
+}
+
+/// The number of the command that an answer belongs to, which Chromium writes first.
+fn id_of(bytes: &[u8]) -> Option<u64> {
+    let rest = bytes.strip_prefix(b"{\"id\":")?;
+    let end = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+    std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
 }
 
 fn end_of(code: Option<i32>, signal: Option<i32>) -> String {

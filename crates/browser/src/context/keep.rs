@@ -211,7 +211,7 @@ impl Context {
 
     async fn build_history(&self, channel: &Channel, tab: &KeptTab) -> Result<(), BrowserError> {
         for address in tab.history.iter().filter(|address| *address != "about:blank") {
-            self.arrive(channel, "Page.navigate", json!({"url": address})).await?;
+            self.arrive(channel, "Page.navigate", json!({"url": address}), address).await?;
         }
         let behind = tab.history.len().saturating_sub(tab.place + 1);
         if behind == 0 {
@@ -220,18 +220,25 @@ impl Context {
         let told = channel.call("Page.getNavigationHistory", json!({})).await?;
         let entries = told["entries"].as_array().map_or(&[][..], Vec::as_slice);
         if let Some(entry) = entries.len().checked_sub(behind + 1).and_then(|place| entries.get(place)) {
-            self.arrive(channel, "Page.navigateToHistoryEntry", json!({"entryId": entry["id"]})).await?;
+            let address = entry["url"].as_str().unwrap_or_default();
+            self.arrive(channel, "Page.navigateToHistoryEntry", json!({"entryId": entry["id"]}), address).await?;
         }
         Ok(())
     }
 
-    /// Goes to another document of the tab in front, and waits until it is there.
-    async fn arrive(&self, channel: &Channel, method: &'static str, params: Value) -> Result<(), BrowserError> {
+    /// Goes to an address in the tab in front, and waits until it is there: by another document, or within the one that is shown.
+    async fn arrive(
+        &self,
+        channel: &Channel,
+        method: &'static str,
+        params: Value,
+        address: &str,
+    ) -> Result<(), BrowserError> {
         let before = self.documents();
         channel.call(method, params).await?;
         let there = |state: &mut super::state::State| {
             let documents: u64 = state.tabs.iter().map(|tab| tab.documents).sum();
-            documents > before && state.front().is_none_or(super::state::Tab::is_quiet)
+            state.front().is_none_or(|tab| (documents > before || tab.url == address) && tab.is_quiet())
         };
         self.until(there).await
     }
@@ -262,11 +269,7 @@ async fn document(channel: &Channel) -> Result<Value, BrowserError> {
 fn frames_of(root: &Value) -> Vec<(Path, String)> {
     let mut frames = vec![(Path::default(), String::new())];
     crate::tree::walk(root, &mut |path, node| {
-        if let Some(frame) = node["contentDocument"]["frameId"].as_str().or_else(|| node["frameId"].as_str())
-            && node.get("contentDocument").is_some()
-        {
-            frames.push((path.clone(), frame.to_owned()));
-        }
+        frames.extend(crate::tree::held_frame(node).map(|frame| (path.clone(), frame.to_owned())));
     });
     frames
 }

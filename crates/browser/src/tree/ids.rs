@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::path::{Path, walk};
+use super::path::{Path, held_frame, walk};
 
 /// Ids by where their elements stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,11 +97,7 @@ impl Ids {
         let mut frames = HashMap::from([(Path::default(), main.to_owned())]);
         let mut found = Vec::new();
         walk(root, &mut |path, node| {
-            if let Some(frame) = node["contentDocument"]["frameId"].as_str().or_else(|| node["frameId"].as_str())
-                && node.get("contentDocument").is_some()
-            {
-                frames.insert(path.within(), frame.to_owned());
-            }
+            frames.extend(held_frame(node).map(|frame| (path.within(), frame.to_owned())));
             if let (Some(id), Some(backend)) = (ids.get(path), node["backendNodeId"].as_i64()) {
                 found.push((path.document(), (*id).clone(), backend));
             }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub use flatten::Flat;
 pub(crate) use ids::{Ids, KeptIds};
-pub(crate) use path::{Path, walk};
+pub(crate) use path::{Path, held_frame, walk};
 
 /// Most nodes of one tree that are read; the others are counted.
 const NODES_MAX: usize = 50_000;

@@ -31,6 +31,12 @@ impl Path {
     }
 }
 
+/// The frame that a node holds; `None` where it holds none.
+pub(crate) fn held_frame(node: &Value) -> Option<&str> {
+    let document = node.get("contentDocument")?;
+    document["frameId"].as_str().or_else(|| node["frameId"].as_str())
+}
+
 /// Visits the nodes below a document as the browser tells it, with frames and shadow roots.
 pub(crate) fn walk(root: &Value, visit: &mut dyn FnMut(&Path, &Value)) {
     let mut waiting = vec![(Path::default(), root)];

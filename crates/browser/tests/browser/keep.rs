@@ -20,6 +20,7 @@ const FORM: &str = r#"<!doctype html><title>Form</title><h1>Form</h1>
 const LAST: &str = "<!doctype html><title>Last</title><h1>Last</h1>";
 const LONG: &str = "<!doctype html><title>Long</title><div style='height:3000px'></div>
     <script>addEventListener('scroll', () => document.title = 'Long at ' + scrollY)</script>";
+const PARTS: &str = "<!doctype html><title>Parts</title><a href='#end'>Down</a><p id=end>End</p>";
 const PAGES: [(&str, &str); 3] = [("/", FIRST), ("/form", FORM), ("/last", LAST)];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,5 +132,24 @@ async fn places_and_tabs_are_kept_and_what_is_not_is_told() {
     let (other, _) = world.context(&pages).await;
     let differs = other.go_on_from(&context.keep().await.expect("kept")).await.expect("gone on");
     assert!(differs.as_deref().is_some_and(|words| words.contains("dialog")), "{differs:?}");
+
+    // Addresses within one document are entries of the history too.
+    let (context, _) = world.context(&[("/parts", PARTS)]).await;
+    act(&context, "goto('http://shop.test/parts')").await;
+    let seen = act(&context, "click('role=link[name=\"Down\"]')").await;
+    assert_eq!(seen.tabs[0].url, "http://shop.test/parts#end");
+    let (other, _) = world.context(&[("/parts", PARTS)]).await;
+    assert_eq!(other.go_on_from(&context.keep().await.expect("kept")).await.expect("gone on"), None);
+    let back = act(&other, "go_back()").await;
+    assert_eq!(back.tabs[0].url, "http://shop.test/parts");
+
+    // A page that is nested too deep cannot be kept, and takes nobody with it.
+    let deep = format!("<!doctype html><title>Deep</title>{}<p>Down here</p>", "<div>".repeat(100));
+    let (context, _) = world.context(&[("/deep", &deep)]).await;
+    act(&context, "goto('http://shop.test/deep')").await;
+    let told = context.keep().await.err().map(|error| error.to_string());
+    assert!(told.as_deref().is_some_and(|words| words.contains("cannot be read")), "{told:?}");
+    assert!(act(&context, "noop(0)").await.text.contains("Down here"), "its session goes on");
+    assert_eq!(act(&other, "go_forward()").await.tabs[0].url, "http://shop.test/parts#end", "and so do others");
     world.end().await;
 }
