@@ -2,14 +2,17 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use palestra_client::Client;
 use palestra_protocol::action::{Action, Call};
 use palestra_protocol::episode::{StepRecord, Trajectory};
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Message;
 use serde_json::{Map, Value};
 
+use super::download;
 use super::episodes::describe;
 use super::failure::Failure;
 use super::jobs::write_json;
@@ -23,6 +26,12 @@ pub struct ReplayArguments {
     /// Writes the whole trajectory as JSON instead of text.
     #[arg(long)]
     pub json: bool,
+    /// Writes a page that stands alone into this file: each step with its picture, observation and requests.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "trace"])]
+    pub html: Option<PathBuf>,
+    /// Writes an archive into this file that Playwright's trace viewer opens.
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub trace: Option<PathBuf>,
     #[command(flatten)]
     pub target: TargetArguments,
 }
@@ -33,10 +42,25 @@ pub struct ReplayArguments {
 /// When there is no such episode, or the server refuses or cannot be reached.
 pub async fn replay(arguments: &ReplayArguments, output: &mut impl Write) -> Result<(), Failure> {
     let target = arguments.target.open(Keep::DefaultFolder).await?;
+    let recording = [("html", &arguments.html), ("playwright", &arguments.trace)];
+    if let Some((form, path)) = recording.into_iter().find_map(|(form, path)| Some((form, path.as_ref()?))) {
+        let written = save(&target.client, arguments.id, form, path).await;
+        target.close().await;
+        return Ok(writeln!(output, "{}: {} bytes", path.display(), written?)?);
+    }
     let found = target.client.trajectory(arguments.id).await;
     target.close().await;
     let trajectory = found?;
     if arguments.json { write_json(output, &trajectory) } else { Ok(output.write_all(text(&trajectory).as_bytes())?) }
+}
+
+/// Writes a recording into a file; its size in bytes.
+async fn save(client: &Client, episode: EpisodeId, form: &str, path: &Path) -> Result<u64, Failure> {
+    let kept = download::keep(path, |mut file| async move {
+        let received = client.download_recording(episode, form, &mut file).await;
+        (file, received)
+    });
+    Ok(kept.await?.size_bytes)
 }
 
 fn text(trajectory: &Trajectory) -> String {

@@ -1,8 +1,9 @@
 //! `/v1/episodes`: the record that outlives sessions, and judging it again.
 
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use palestra_families::recording::{self, Contents};
 use palestra_protocol::episode::{Episode, EpisodeState, Rescore, StepRecord, Trajectory};
 use palestra_protocol::id::{EpisodeId, GroupId, RunId, SessionId};
 use palestra_protocol::list::{List, Page};
@@ -19,7 +20,11 @@ use super::extract::{Id, OptionalJson, Query, Seq};
 use super::page;
 use super::problem::{Failure, internal};
 use crate::app::App;
+use palestra_store::Tenant;
 use palestra_store::row::EpisodeFilter;
+
+/// Bytes of the pictures and logs in a recording; what follows is left out and named.
+const RECORDING_BYTES_MAX: usize = 128 << 20;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -115,6 +120,10 @@ pub(super) enum TrajectoryForm {
     Jsonl,
     /// Output of a terminal, for a terminal player (asciicast, version 2).
     Asciicast,
+    /// A page that stands alone: each step with its picture, observation and requests.
+    Html,
+    /// An archive that Playwright's trace viewer opens.
+    Playwright,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -130,7 +139,8 @@ pub(super) struct TrajectoryQuery {
 /// Read a whole episode, those steps before a fork included.
 #[utoipa::path(get, path = "/v1/episodes/{id}/trajectory", tag = "episodes", params(("id" = EpisodeId, Path), TrajectoryQuery),
     responses((status = 200, description = "The episode, its task and every step.", content(
-        (Trajectory = "application/json"), (String = "application/jsonl"), (String = "application/x-asciicast")))))]
+        (Trajectory = "application/json"), (String = "application/jsonl"), (String = "application/x-asciicast"), (String = "text/html"),
+        (Vec<u8> = "application/zip")))))]
 pub(super) async fn get_trajectory(
     State(app): State<App>,
     Runner(principal): Runner,
@@ -157,7 +167,33 @@ pub(super) async fn get_trajectory(
             }
             Ok(([(CONTENT_TYPE, "application/x-asciicast")], cast).into_response())
         }
+        TrajectoryForm::Html => {
+            let contents = contents(&app, &principal.tenant, &trajectory).await?;
+            let headers =
+                [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, "sandbox allow-scripts")];
+            Ok((headers, recording::page(&trajectory, &contents)).into_response())
+        }
+        TrajectoryForm::Playwright => {
+            let contents = contents(&app, &principal.tenant, &trajectory).await?;
+            let archive = recording::trace(&trajectory, &contents).map_err(|error| internal(&error))?;
+            Ok(([(CONTENT_TYPE, "application/zip")], archive).into_response())
+        }
     }
+}
+
+/// Contents that a recording needs, up to a total size.
+async fn contents(app: &App, tenant: &Tenant, trajectory: &Trajectory) -> Result<Contents, Failure> {
+    let mut contents = Contents::new();
+    let mut bytes = 0;
+    for digest in recording::named(trajectory) {
+        let blob = app.sessions().blob(tenant, trajectory.episode.id, digest).await?;
+        bytes += blob.bytes.len();
+        if bytes > RECORDING_BYTES_MAX {
+            break;
+        }
+        contents.insert(digest.to_owned(), (blob.media_type, blob.bytes));
+    }
+    Ok(contents)
 }
 
 fn lines(trajectory: &Trajectory) -> Result<Vec<u8>, serde_json::Error> {

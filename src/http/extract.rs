@@ -209,7 +209,11 @@ impl<S: Send + Sync> FromRequestParts<S> for FileName {
     }
 }
 
-async fn path_parameter<T: FromStr, S: Send + Sync>(parts: &mut Parts, state: &S, wanted: &str) -> Result<T, Failure> {
+pub(super) async fn path_parameter<T: FromStr, S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    wanted: &str,
+) -> Result<T, Failure> {
     let nothing = || Failure::not_found("thing");
     let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| nothing())?;
     let (_, value) = parameters.iter().find(|(name, _)| *name == wanted).ok_or_else(nothing)?;

@@ -3,6 +3,7 @@
 mod answer;
 mod archive;
 mod batch;
+mod blobs;
 mod body;
 mod caller;
 mod compat;
@@ -111,6 +112,7 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(sessions::create_sessions, sessions::list_sessions))
             .routes(routes!(sessions::get_session, sessions::close_session))
             .routes(routes!(sessions::reset_session))
+            .routes(routes!(blobs::get_session_blob))
             .routes(routes!(points::fork_session))
             .routes(routes!(points::take_snapshot, points::list_snapshots))
             .routes(routes!(points::restore_session))
@@ -122,6 +124,7 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(episodes::get_episode))
             .routes(routes!(episodes::get_step))
             .routes(routes!(episodes::get_trajectory))
+            .routes(routes!(blobs::get_episode_blob))
             .routes(routes!(episodes::list_verdicts))
             .routes(routes!(runs::create_run, runs::list_runs))
             .routes(routes!(runs::get_run, runs::delete_run))

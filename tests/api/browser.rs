@@ -104,6 +104,7 @@ async fn play(server: &TestServer, environment: &str, app: &Arc<App>, seed: u64)
     let submits = instance.solution().last().is_some_and(|call| &*call.name == "submit");
     let calls: Vec<(Arc<str>, Value)> = solution.chain((!submits).then_some(submit)).collect();
     for (name, arguments) in &calls {
+        let mut done = Vec::new();
         last = tool(server, &by_tools, name, arguments).await;
         match app.calls.get(name) {
             None if **name == *"wait" => {
@@ -127,13 +128,14 @@ async fn play(server: &TestServer, environment: &str, app: &Arc<App>, seed: u64)
                 for action in &way {
                     hand.perform(action).await.map_err(|error| format!("{name}: {action:?}: {error}"))?;
                 }
+                done = way;
             }
         }
         if hand.last["observation"]["data"]["error"].is_string() {
             return Err(format!("{name} {arguments}: {}", hand.last["observation"]["text"]));
         }
         if let Some(part) = different(&state(server, &by_tools).await, &state(server, &by_clicks).await) {
-            return Err(format!("{name} {arguments} leads elsewhere by clicks: {part}"));
+            return Err(format!("{name} {arguments} leads elsewhere by {done:?}: {part}"));
         }
     }
     let verdict = |step: &Value| (step["terminated"].clone(), step["verdict"].clone());
@@ -323,5 +325,115 @@ async fn widgets_are_solved_by_their_solutions_and_by_nothing_else() {
         }
     }
     assert_eq!(levels.len(), 4, "a quarter of the scale is a level");
+    server.stop().await;
+}
+
+/// The bytes of a content, read with a token.
+async fn blob(server: &TestServer, path: &str, token: &str) -> (u16, String, Vec<u8>) {
+    let request = reqwest::Client::new().get(format!("{}{path}", server.url())).bearer_auth(token);
+    let answer = request.send().await.expect("an answer");
+    let media =
+        answer.headers().get("content-type").and_then(|media| media.to_str().ok()).unwrap_or_default().to_owned();
+    (answer.status().as_u16(), media, answer.bytes().await.expect("a body").to_vec())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pictures_stand_beside_the_tree_and_are_read_by_their_digests() {
+    let Some(server) = with_browsers().await else { return };
+    let settings = json!({"surface": "browser", "screenshot": {"format": "webp", "scale": 0.5, "marks": true}});
+    let mut body = json!({"environment": "app/shop", "task": {"split": "train", "seed": 3}, "config": settings});
+    let session = server.post("/v1/sessions", &body).await.ok();
+    let (id, token) = (session["id"].as_str().unwrap(), session["token"].as_str().unwrap());
+    let first = &session["observation"]["content"][0];
+    assert_eq!(
+        (&first["type"], &first["media_type"], &first["width"]),
+        (&json!("image"), &json!("image/webp"), &json!(640))
+    );
+    let search = id_of(session["observation"]["text"].as_str().unwrap(), "searchbox").to_owned();
+    assert!(first["marks"].as_array().unwrap().iter().any(|mark| mark["id"] == json!(search)), "{first}");
+    let place = |block: &Value| format!("/v1/sessions/{id}/blobs/{}", block["blob"].as_str().unwrap());
+    let (status, media, bytes) = blob(&server, &place(first), token).await;
+    assert_eq!((status, media.as_str(), &bytes[8..12]), (200, "image/webp", &b"WEBP"[..]));
+    assert_eq!(first["size_bytes"], json!(bytes.len()));
+    // A session's token reaches its own session alone, and nothing but what its observations named.
+    let other = server.post("/v1/sessions", &body).await.ok();
+    assert_eq!(blob(&server, &place(first), other["token"].as_str().unwrap()).await.0, 403);
+    assert_eq!(blob(&server, &format!("/v1/sessions/{id}/blobs/sha256:00"), token).await.0, 404);
+    // Several looks of one turn have a picture each.
+    let calls = json!({"action": {"calls": [
+        {"id": "a", "tool": "screenshot", "arguments": {"whole_page": true}}, {"id": "b", "tool": "page_html", "arguments": {}},
+    ]}});
+    let looked = server.post(&format!("/v1/sessions/{id}/step"), &calls).await.ok();
+    let kinds: Vec<&str> = looked["observation"]["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|block| block["media_type"].as_str())
+        .collect();
+    assert_eq!(kinds, ["image/webp", "image/png", "image/webp", "text/html; charset=utf-8"]);
+    let document = blob(&server, &place(&looked["observation"]["content"][3]), token).await;
+    assert!(document.2.starts_with(b"<!doctype html>"), "{}", String::from_utf8_lossy(&document.2));
+    // What a copy has not seen itself is in the episode that it was made of.
+    let copies = server.post(&format!("/v1/sessions/{id}/fork"), &json!({})).await.ok();
+    let copy = &copies["data"][0];
+    let stored =
+        format!("/v1/episodes/{}/blobs/{}", copy["episode"].as_str().unwrap(), first["blob"].as_str().unwrap());
+    assert_eq!(blob(&server, &stored, server.key()).await.2, bytes);
+    // Pictures outlive the server, and a session goes on whose record has them.
+    let data = server.stop().await;
+    let server = TestServer::start_in(data, |config| config.sandbox = SandboxChoice::Local).await;
+    assert_eq!(blob(&server, &stored, server.key()).await.2, bytes);
+    let again = act(&server, &session, "noop(0)").await;
+    assert_eq!(again["observation"]["content"][0]["type"], json!("image"), "{again}");
+    // Where nothing is recorded, the picture itself stands in the observation.
+    body["record"] = json!("none");
+    let fleeting = server.post("/v1/sessions", &body).await.ok();
+    let block = &fleeting["observation"]["content"][0];
+    assert!(
+        block["data"].as_str().is_some_and(|data| data.starts_with("UklGR")) && block.get("blob").is_none(),
+        "{block}"
+    );
+    // There are no pictures where there is no browser.
+    let body =
+        json!({"environment": "app/shop", "task": {"split": "train", "seed": 3}, "config": {"screenshot": true}});
+    let refused = server.post("/v1/sessions", &body).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (422, "invalid"), "{}", refused.body);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_episode_becomes_a_page_and_a_trace() {
+    let Some(server) = with_browsers().await else { return };
+    let config = json!({"surface": "browser", "record": true});
+    let body = json!({"environment": "app/shop", "task": {"split": "train", "seed": 3}, "config": config});
+    let session = server.post("/v1/sessions", &body).await.ok();
+    act(&server, &session, "click('role=link[name=\"Orders\"]')").await;
+    let wrong = act(&server, &session, "click('99999')").await;
+    let blocks = wrong["observation"]["content"].as_array().unwrap();
+    let kinds: Vec<(&Value, &Value)> = blocks.iter().map(|block| (&block["type"], &block["media_type"])).collect();
+    let expected = [(json!("image"), json!("image/webp")), (json!("network"), json!("application/json"))];
+    assert_eq!(kinds, expected.each_ref().map(|(kind, media)| (kind, media)));
+    assert_eq!(blocks[1]["requests"], json!(0), "nothing was asked for: {}", blocks[1]);
+    let episode = session["episode"].as_str().unwrap();
+    let recording = async |form: &str| {
+        let path = format!("/v1/episodes/{episode}/trajectory?format={form}");
+        blob(&server, &path, server.key()).await
+    };
+    let (status, media, page) = recording("html").await;
+    let page = String::from_utf8(page).expect("a page is text");
+    assert_eq!((status, media.as_str()), (200, "text/html; charset=utf-8"));
+    for part in ["data:image/webp;base64,UklGR", "http://shop.test/orders", "there is no element", "<script>"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(page.matches("</script>").count(), 2, "nothing in the data ends the element that it stands in");
+    let (status, media, trace) = recording("playwright").await;
+    assert_eq!((status, media.as_str(), &trace[..4]), (200, "application/zip", &b"PK\x03\x04"[..]));
+    // What is in the archive is not compressed.
+    let trace = String::from_utf8_lossy(&trace).into_owned();
+    for part in
+        ["trace.trace", "trace.network", "resources/", "context-options", "screencast-frame", "resource-snapshot"]
+    {
+        assert!(trace.contains(part), "{part}");
+    }
     server.stop().await;
 }

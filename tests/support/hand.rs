@@ -83,10 +83,17 @@ impl<'a> Hand<'a> {
         self.step(&json!({"tool": "wait", "arguments": {"seconds": seconds}})).await;
     }
 
-    /// Takes a step at what a selector fits; what it is folded away in is opened first.
+    /// Takes a step at what a selector fits; a dialog over it is closed, and what it is folded away in is opened first.
     async fn reach(&mut self, verb: &str, fits: &str, more: &str) -> Result<(), String> {
         let action = format!("{verb}({}{more})", quoted(&format!("css={fits}")));
-        let Some(error) = self.attempt(&action).await else { return Ok(()) };
+        let Some(mut error) = self.attempt(&action).await else { return Ok(()) };
+        if self.last["observation"]["text"].as_str().is_some_and(|text| text.contains("modal=True")) {
+            self.must("keyboard_press('Escape')").await?;
+            match self.attempt(&action).await {
+                Some(still) => error = still,
+                None => return Ok(()),
+            }
+        }
         let folded = format!("css=details:not([open]):has({fits}) > summary");
         if self.attempt(&format!("click({})", quoted(&folded))).await.is_some() {
             return Err(format!("{action}: {error}\n{}", self.last["observation"]["text"]));
@@ -94,11 +101,11 @@ impl<'a> Hand<'a> {
         self.must(&action).await
     }
 
-    /// A search that is typed is sent by the key Enter.
+    /// A search that is typed, or what a list asks for, is sent by the key Enter.
     async fn send_search(&mut self, element: &str) -> Result<(), String> {
         let tree = self.viewer.tree(&self.world).map_err(|error| error.to_string())?;
         let role = tree.find(element).map(|element| element.role);
-        if role == Some(AriaRole::Searchbox) {
+        if role == Some(AriaRole::Searchbox) || element.contains("/ask-") {
             self.reach("press", &attribute(element), ", 'Enter'").await?;
         }
         Ok(())

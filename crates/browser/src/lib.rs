@@ -8,6 +8,7 @@ mod chromium;
 mod clock;
 mod context;
 mod error;
+mod picture;
 mod pool;
 mod site;
 pub mod tree;
@@ -15,8 +16,10 @@ pub mod tree;
 pub use cdp::CdpError;
 pub use chromium::{Chromium, Launch, find_program};
 pub use context::{
-    ActionFailure, Blank, ConsoleLine, Context, Dialog, FailedRequest, Kept, Observed, Performed, Settings, TabView,
+    ActionFailure, Blank, ConsoleLine, Context, Dialog, FailedRequest, Kept, Mark, Observed, Performed, Picture, Read,
+    Reading, Settings, TabView,
 };
 pub use error::BrowserError;
+pub use picture::{PictureFormat, PictureSettings};
 pub use pool::{Browsers, Lease, PoolSettings};
 pub use site::{Answer, Request, Site, form_fields};

@@ -4,8 +4,11 @@ use palestra_protocol::episode::{Episode, EpisodeState, Rescore, StepRecord, Tra
 use palestra_protocol::id::{EpisodeId, GroupId, RunId, SessionId};
 use palestra_protocol::list::Page;
 use palestra_protocol::verdict::{Status, Verdict};
+use reqwest::Method;
 use serde::Serialize;
+use tokio::io::AsyncWrite;
 
+use crate::download::{Downloaded, receive};
 use crate::error::ClientError;
 use crate::transport::Client;
 
@@ -78,6 +81,20 @@ impl Client {
     /// When the server cannot be reached or refuses.
     pub async fn trajectory(&self, episode: EpisodeId) -> Result<Trajectory, ClientError> {
         self.get(&["episodes", &episode.to_string(), "trajectory"], &[("format", "json")]).await
+    }
+
+    /// Writes a recording of an episode to `into` as it arrives: `html`, or `playwright` for a trace.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses, or the file cannot be written.
+    pub async fn download_recording(
+        &self,
+        episode: EpisodeId,
+        form: &str,
+        into: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<Downloaded, ClientError> {
+        let request = self.request(Method::GET, &["episodes", &episode.to_string(), "trajectory"]);
+        receive(request.query(&[("format", form)]), into).await
     }
 
     /// Every verdict on an episode, oldest first.

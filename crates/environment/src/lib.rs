@@ -1,6 +1,7 @@
 //! Environments: what can be acted in. A leaf of the server: everything an environment needs comes in as arguments, and it
 //! calls neither the store nor HTTP.
 
+pub mod blob;
 pub mod draws;
 pub mod policy;
 pub mod proof;
@@ -27,6 +28,7 @@ pub use palestra_state::secrets::Secrets;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
 
+use crate::blob::Blob;
 use crate::verifier::AnyVerifier;
 use draws::Draws;
 use proof::live::Prover;
@@ -348,6 +350,11 @@ pub trait LiveEnvironment: Send + Sync {
 
     /// An independent copy of this place; `None` where the environment declares that it cannot fork.
     async fn fork(&mut self, episode: EpisodeId) -> Result<Option<Box<dyn LiveEnvironment>>, InfraError>;
+
+    /// Contents that observations since the last call named by their digest.
+    fn take_blobs(&mut self) -> Vec<Blob> {
+        Vec::new()
+    }
 
     /// Frees everything outside this process.
     async fn close(&mut self);

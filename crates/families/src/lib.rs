@@ -15,6 +15,7 @@ mod embedded;
 #[cfg(test)]
 mod proof_tests;
 pub mod published;
+pub mod recording;
 pub mod registry;
 pub mod sql;
 pub mod web;

@@ -13,7 +13,7 @@ use super::cell::{Cell, Live, Scene, Slot};
 use super::idempotency::{Admission, Claim};
 use super::open::{Start, first_episode};
 use super::recorder::{Ledger, Permit};
-use super::{Answer, SessionError, Sessions};
+use super::{Answer, SessionError, Sessions, blob};
 use palestra_catalog::Entry;
 use palestra_environment::task::{SEED_MAX, Task};
 use palestra_store::row::{Record, SessionRow};
@@ -172,8 +172,9 @@ impl Sessions {
             self.touch_run(tenant, *run).await?;
         }
         let now = self.0.clock.now();
+        let mut records: Vec<Record> = fresh.iter_mut().flat_map(blob::keep_first).collect();
         let opened = opened_together(&mut fresh, now)?;
-        let mut records = Vec::with_capacity(fresh.len() * 2 + claims.len());
+        records.reserve(fresh.len() * 2 + claims.len());
         for live in &fresh {
             records.push(Record::Session(Box::new(live.row.clone())));
             records.push(Record::Episode(Box::new(live.episode.clone())));

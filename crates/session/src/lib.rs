@@ -3,6 +3,7 @@
 //! A session takes one command at a time, in order of arrival. A command that has started finishes and is recorded even if
 //! its caller is gone: a pure step acts between two awaits, and everything else runs on a task of its own.
 
+mod blob;
 mod cell;
 pub mod command;
 mod create;

@@ -14,7 +14,7 @@ use super::cell::Live;
 use super::error::fault;
 use super::idempotency::Claim;
 use super::recorder::{Ledger, Permit};
-use super::{Answer, LiveTurn, SessionError, Sessions, turn};
+use super::{Answer, LiveTurn, SessionError, Sessions, blob, turn};
 use palestra_catalog::Entry;
 use palestra_environment::task::{SEED_MAX, Task};
 use palestra_environment::{Context, Opening, Place, Secrets};
@@ -94,6 +94,7 @@ impl Sessions {
         let mut records = self.leave(live, now);
         *live = Live { ledger: Arc::clone(&live.ledger), ..fresh };
         records.push(Record::Episode(Box::new(live.episode.clone())));
+        records.extend(blob::keep_first(live));
         let opened = Box::new(live.opened(live.scene()?, now));
         self.conclude(turn, permit, records, claim, opened).await
     }

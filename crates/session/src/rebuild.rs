@@ -100,6 +100,8 @@ impl Point {
             let mut again = step::blank(past.answer.episode, self.seq);
             let calls =
                 turn::take(place, toolbox, action, calls_left, Some(&seen.data), &mut self.context, &mut again).await;
+            // They were stored when the step was taken first.
+            turn::take_blobs(place);
             let same = calls.is_ok() && turn::agrees(place, seen, &again.observation);
             self.calls += calls.unwrap_or(0);
             if !same {

@@ -17,7 +17,7 @@ use super::encoded_step::to_json;
 use super::error::fault;
 use super::recorder::{Permit, Ticket};
 use super::turn::{self, judged_turn};
-use super::{EncodedStep, LiveTurn, SessionError, Sessions, TakenStep, observe};
+use super::{EncodedStep, LiveTurn, SessionError, Sessions, TakenStep, blob, observe};
 use palestra_environment::{InfraError, Place};
 use palestra_store::Durability;
 use palestra_store::Tenant;
@@ -106,6 +106,7 @@ impl Sessions {
         if request.wants_hash {
             step.info.state_hash = self.state_hash(live).await;
         }
+        let blobs = blob::keep(live, &mut step.observation);
         let action = reached.then_some(request.action);
         let ended = step.stop_reason.is_some();
         let mut records = Vec::new();
@@ -130,6 +131,7 @@ impl Sessions {
             // The step comes first, so that nothing which depends on it is older than it.
             let row = row(live.episode.id, action.as_deref(), &answer, request.meta, now)?;
             records.insert(0, Record::Step(Box::new(row)));
+            records.extend(blobs);
             if records_intent(live) {
                 records.push(Record::IntentSettled { episode: live.episode.id, seq: live.seq });
             }

@@ -12,6 +12,7 @@ use palestra_protocol::step::{Info, Stepped, StopReason};
 use panic_message::panic_message;
 use serde_json::{Map, Value};
 
+use palestra_environment::blob::Blob;
 use palestra_environment::state::State;
 use palestra_environment::tool::Toolbox;
 use palestra_environment::verifier::Turn;
@@ -130,6 +131,14 @@ pub(super) async fn observe(place: &mut Place) -> Result<Observation, InfraError
     match place {
         Place::Pure(environment) => guard("environment", || environment.observe()),
         Place::Live(environment) => environment.observe().await,
+    }
+}
+
+/// Contents that observations since the last call named by their digest.
+pub(super) fn take_blobs(place: &mut Place) -> Vec<Blob> {
+    match place {
+        Place::Live(environment) => environment.take_blobs(),
+        Place::Pure(_) => Vec::new(),
     }
 }
 

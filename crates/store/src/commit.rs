@@ -12,12 +12,13 @@ use palestra_protocol::id::{EpisodeId, SessionId};
 use super::cell::{Kind, flag, id, json, number, real, text, time, word};
 use super::row::{EpisodeRow, Record, VerdictRow};
 use super::statement::{Bulk, BulkRow};
-use super::{Groups, StoreError, answer, episode, session, snapshot, step, verdict};
+use super::{Groups, StoreError, answer, blob, episode, session, snapshot, step, verdict};
 
 const INSERT_SESSIONS: Bulk = session::SESSIONS.insert("", "session");
 const INSERT_EPISODES: Bulk = episode::EPISODES.insert("", "episode");
 const INSERT_INTENTS: Bulk = step::INTENTS.insert("", "intent");
 const INSERT_STEPS: Bulk = step::STEPS.insert("", "step");
+const INSERT_BLOBS: Bulk = blob::BLOBS.insert("ON CONFLICT DO NOTHING", "blob");
 const INSERT_STATES: Bulk = verdict::STATES.insert("ON CONFLICT DO NOTHING", "state");
 const INSERT_VERDICTS: Bulk = verdict::VERDICTS.insert("ON CONFLICT DO NOTHING", "verdict");
 const INSERT_SNAPSHOTS: Bulk = snapshot::SNAPSHOTS.insert("", "snapshot");
@@ -104,6 +105,7 @@ pub(super) struct Batch<'a> {
     current_episodes: Updates<'a, SessionId>,
     intents: Vec<BulkRow<'a>>,
     steps: Vec<BulkRow<'a>>,
+    blobs: Vec<BulkRow<'a>>,
     settled: Vec<BulkRow<'a>>,
     ends: Updates<'a, EpisodeId>,
     states: Vec<BulkRow<'a>>,
@@ -135,6 +137,7 @@ impl<'a> Batch<'a> {
                 self.intents.push(step::encode_intent(*episode, *seq, action, *at)?);
             }
             Record::Step(row) => self.steps.push(step::encode(row)?),
+            Record::Blob(row) => self.blobs.push(blob::encode(row)),
             Record::IntentSettled { episode, seq } => self.settled.push(vec![id(episode), number(*seq)?]),
             Record::EpisodeEnd { episode, seq, terminated, truncated, reason, at } => {
                 let row = vec![
@@ -179,12 +182,13 @@ impl<'a> Batch<'a> {
 
     /// Every statement that has rows, with them, in an order in which each finds the rows that it refers to.
     pub(super) fn statements(&self) -> impl Iterator<Item = (&Bulk, &[BulkRow<'a>])> {
-        let all: [(&Bulk, &[BulkRow<'a>]); 13] = [
+        let all: [(&Bulk, &[BulkRow<'a>]); 14] = [
             (&INSERT_SESSIONS, &self.sessions),
             (&INSERT_EPISODES, &self.episodes),
             (&UPDATE_CURRENT_EPISODES, &self.current_episodes.rows),
             (&INSERT_INTENTS, &self.intents),
             (&INSERT_STEPS, &self.steps),
+            (&INSERT_BLOBS, &self.blobs),
             (&DELETE_INTENTS, &self.settled),
             (&END_EPISODES, &self.ends.rows),
             (&INSERT_STATES, &self.states),

@@ -12,6 +12,7 @@ pub mod row;
 
 mod answer;
 mod artifact;
+mod blob;
 mod cell;
 mod commit;
 #[cfg(test)]

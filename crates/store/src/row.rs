@@ -37,6 +37,8 @@ pub enum Record {
     },
     /// A step was taken.
     Step(Box<StepRow>),
+    /// Content that an observation of an episode names; storing it twice is the same as once.
+    Blob(BlobRow),
     /// An intent is deleted, because its step is recorded.
     IntentSettled {
         /// The episode.
@@ -177,6 +179,16 @@ pub struct StepRow {
     /// The server died while the step was running.
     pub interrupted: bool,
     pub at: Timestamp,
+}
+
+/// Content that an observation of an episode names by its digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobRow {
+    pub episode: EpisodeId,
+    /// `sha256:<hex>` of the bytes.
+    pub digest: String,
+    pub media_type: String,
+    pub bytes: Arc<[u8]>,
 }
 
 /// A verdict.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 use super::build::plain;
 use super::tree::AriaRole;
 use super::{ActionOutcome, GuiAction, Tree, Viewer};
-use crate::app::screen::Form;
+use crate::app::screen::{Form, List};
 use crate::app::{App, Callable, Parameter, Role};
 use crate::kinds::Type;
 use crate::run::{CallError, World};
@@ -65,7 +65,8 @@ pub fn play(
     Err(no_way())
 }
 
-/// Goes to a screen that reads a view, near the rows that arguments name: what one looks at there is not narrowed down further.
+/// Goes to a screen that reads a view, near the rows that arguments name, and enters what it asks for: what one looks at there is not
+/// narrowed down further.
 /// Answers what was done, which is nothing where one is there already.
 ///
 /// # Errors
@@ -81,12 +82,17 @@ pub fn look(
     let Some(Callable::View(view)) = app.calls.get(name).copied() else { return Err(no_way()) };
     let reads = |world: &World| world.counts().get(name).copied().unwrap_or_default();
     let before = reads(world);
-    for spot in offers::of_view(&app, view) {
+    for (spot, list) in offers::of_view(&app, view) {
         let mut attempt = Attempt { app: &app, world: world.clone(), viewer: viewer.clone(), actions: Vec::new() };
         let start = attempt.mark();
         let near = attempt.rows_in(arguments);
         for (args, _) in attempt.places(spot.screen, None, &[], &near)? {
-            if attempt.stand_before(&spot, &args, None)?.is_some() && reads(&attempt.world) > before {
+            let prefix = attempt.stand_before(&spot, &args, None)?;
+            let asked = match (&prefix, list) {
+                (Some(prefix), Some(list)) => attempt.ask(prefix, list, arguments)?,
+                (prefix, _) => prefix.is_some(),
+            };
+            if asked && reads(&attempt.world) > before {
                 *world = attempt.world;
                 *viewer = attempt.viewer;
                 return Ok(attempt.actions);
@@ -224,6 +230,19 @@ impl Attempt<'_> {
         let shown = self.viewer.act(&mut self.world, &action)?;
         self.actions.push(action);
         Ok(Some(shown))
+    }
+
+    /// Enters what a list asks for before it shows rows.
+    fn ask(&mut self, prefix: &str, list: &List, arguments: &Map<String, Json>) -> Result<bool, CallError> {
+        for parameter in reach::asked_by(self.app, list) {
+            let id = format!("{prefix}/{}/ask-{}", list.id, parameter.name);
+            if let Some(value) = arguments.get(&*parameter.name)
+                && !self.fill(&id, &parameter, value)?
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Enters a value.

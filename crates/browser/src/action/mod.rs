@@ -6,6 +6,8 @@ mod tools;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::picture::PictureSettings;
+
 pub use parse::{SyntaxError, parse};
 pub use tools::{NAMES, tools};
 
@@ -250,6 +252,12 @@ pub enum Action {
         #[serde(default = "second")]
         wait_ms: f64,
     },
+    /// Makes a picture of the page; no time passes for it.
+    Screenshot(PictureSettings),
+    /// Reads the text of the page as a person sees it; no time passes.
+    PageText {},
+    /// Reads the document of the page as it is now; no time passes.
+    PageHtml {},
     /// Says something to the user.
     SendMsgToUser {
         /// The words.

@@ -16,12 +16,14 @@ enum Type {
     Flag,
     Button,
     Modifiers,
+    Scale,
+    Format,
 }
 
-use Type::{Button, Element, Flag, Modifiers, Number, Place, Text, Texts};
+use Type::{Button, Element, Flag, Format, Modifiers, Number, Place, Scale, Text, Texts};
 
 /// Every action: its name, what it does, its parameters in order.
-const ACTIONS: [(&str, &str, &[Parameter]); 39] = [
+const ACTIONS: [(&str, &str, &[Parameter]); 42] = [
     ("goto", "Goes to an address.", &[("url", Text, true)]),
     ("go_back", "Goes to the page before.", &[]),
     ("go_forward", "Goes to the page after.", &[]),
@@ -107,13 +109,20 @@ const ACTIONS: [(&str, &str, &[Parameter]); 39] = [
         "Waits until an element is there, at most for milliseconds of the page's clock.",
         &[("bid", Element, true), ("wait_ms", Number, false)],
     ),
+    (
+        "screenshot",
+        "Makes a picture of what is in sight or of the whole page, with a frame and its id around each element where marks are wanted.",
+        &[("marks", Flag, false), ("whole_page", Flag, false), ("scale", Scale, false), ("format", Format, false)],
+    ),
+    ("page_text", "Reads the text of the page as a person sees it.", &[]),
+    ("page_html", "Reads the document of the page as it is now.", &[]),
     ("send_msg_to_user", "Says something to the user.", &[("text", Text, true)]),
     ("report_infeasible", "Says that the task cannot be done.", &[("reason", Text, true)]),
 ];
 
 /// Names of all actions that a page sees.
-pub const NAMES: [&str; 39] = {
-    let mut names = [""; 39];
+pub const NAMES: [&str; 42] = {
+    let mut names = [""; 42];
     let mut at = 0;
     while at < ACTIONS.len() {
         names[at] = ACTIONS[at].0;
@@ -170,6 +179,8 @@ fn schema(kind: Type) -> Value {
         Number => json!({"type": "number", "minimum": -100_000, "maximum": 100_000}),
         Place => json!({"type": "integer", "minimum": 0, "maximum": 1_000}),
         Flag => json!({"type": "boolean"}),
+        Scale => json!({"type": "number", "minimum": 0.1, "maximum": 2}),
+        Format => json!({"enum": ["png", "webp"]}),
         Button => json!({"enum": ["left", "middle", "right"]}),
         Modifiers => json!({
             "type": "array",
@@ -189,7 +200,8 @@ mod tests {
         for (name, _, parameters) in ACTIONS {
             let sample = |kind: Type| match kind {
                 Element | Text | Texts => json!("a"),
-                Number => json!(1.5),
+                Number | Scale => json!(1.5),
+                Format => json!("webp"),
                 Place => json!(1),
                 Flag => json!(true),
                 Button => json!("right"),

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use palestra_sandbox::SandboxError;
 use palestra_sandbox::sandbox::{Pipe, PipeInput};
 use parking_lot::Mutex;
@@ -200,6 +201,22 @@ impl Channel {
     /// See [`CdpError`].
     pub(crate) async fn call(&self, method: &'static str, params: Value) -> Result<Value, CdpError> {
         self.connection.call(Some(&self.session), method, params).await
+    }
+
+    /// Carries out a command several times at once. What the browser refuses stands in its place.
+    ///
+    /// # Errors
+    /// When the connection ended, or the browser does not answer.
+    pub(crate) async fn call_all(
+        &self,
+        method: &'static str,
+        params: Vec<Value>,
+    ) -> Result<Vec<Result<Value, CdpError>>, CdpError> {
+        let answers = join_all(params.into_iter().map(|params| self.call(method, params))).await;
+        let broken = |answer: &Result<Value, CdpError>| {
+            answer.as_ref().err().filter(|error| !matches!(error, CdpError::Refused { .. })).cloned()
+        };
+        answers.iter().find_map(broken).map_or(Ok(answers), Err)
     }
 
     /// Sends commands whose answers nobody waits for.

@@ -8,6 +8,8 @@ mod keep;
 mod keys;
 mod observe;
 mod perform;
+mod picture;
+mod read;
 mod settle;
 mod state;
 mod tabs;
@@ -30,6 +32,8 @@ pub use keep::Kept;
 use keep::Stand;
 pub use observe::{Observed, TabView};
 pub use perform::Performed;
+pub use picture::{Mark, Picture};
+pub use read::{Read, Reading};
 use state::State;
 pub use state::{ConsoleLine, Dialog, FailedRequest};
 

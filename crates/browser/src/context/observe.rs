@@ -1,19 +1,14 @@
 //! Looking at a context.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Context;
-use super::failure::ActionFailure;
 use super::state::{ConsoleLine, Dialog, FailedRequest, Tab};
 use crate::cdp::CdpError;
 use crate::error::BrowserError;
 use crate::tree::{FrameTree, Tree};
 
-/// Height of the largest picture, in pixels of the page.
-const HEIGHT_MAX: f64 = 16_384.0;
 /// Frames of one page that are looked at.
 const FRAMES_MAX: usize = 50;
 
@@ -139,34 +134,5 @@ impl Context {
         let mut ids = self.ids.lock();
         ids.begin(&document.unwrap_or_default());
         Ok(Tree::of(&frames, &mut ids))
-    }
-
-    /// A picture of what is in sight, or of the whole page, as PNG; `scale` is the size of a pixel of the page in it.
-    ///
-    /// # Errors
-    /// When the browser fails, or the page in front waits for a dialog or crashed.
-    pub async fn screenshot(&self, whole_page: bool, scale: f64) -> Result<Vec<u8>, ActionFailure> {
-        let channel = self.front()?;
-        if self.is_held_up() {
-            return Err(ActionFailure::told("the page cannot be drawn now: end its dialog, or reload it".to_owned()));
-        }
-        let metrics = channel.call("Page.getLayoutMetrics", json!({})).await?;
-        let (view, page) = (&metrics["cssVisualViewport"], &metrics["cssContentSize"]);
-        let number = |value: &Value| value.as_f64().unwrap_or_default();
-        let clip = if whole_page {
-            json!({"x": 0, "y": 0, "width": number(&page["width"]), "height": number(&page["height"]).min(HEIGHT_MAX), "scale": scale})
-        } else {
-            json!({
-                "x": number(&view["pageX"]), "y": number(&view["pageY"]),
-                "width": number(&view["clientWidth"]), "height": number(&view["clientHeight"]), "scale": scale,
-            })
-        };
-        let params =
-            json!({"format": "png", "clip": clip, "captureBeyondViewport": whole_page, "optimizeForSpeed": true});
-        let shot = channel.call("Page.captureScreenshot", params).await?;
-        let bytes = STANDARD.decode(shot["data"].as_str().unwrap_or_default());
-        bytes.map_err(|error| {
-            BrowserError::Gone(format!("its picture cannot be read ({error}): open a new session")).into()
-        })
     }
 }

@@ -7,6 +7,8 @@ use super::Context;
 use super::element::Found;
 use super::failure::ActionFailure;
 use super::input::{Click, bits};
+use super::picture::Picture;
+use super::read::{Read, Reading};
 use super::settle::Rest;
 use crate::action::{Action, Button, OneOrMore};
 use crate::cdp::CdpError;
@@ -18,7 +20,7 @@ const WAIT_STEP_MS: u32 = 100;
 const WAIT_MS_MAX: f64 = 60_000.0;
 
 /// Outcome of an action.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Performed {
     /// Why it did not happen, or what is wrong after it.
     pub error: Option<String>,
@@ -26,6 +28,10 @@ pub struct Performed {
     pub message: Option<String>,
     /// Why the task cannot be done.
     pub infeasible: Option<String>,
+    /// The picture that was asked for.
+    pub picture: Option<Picture>,
+    /// The text or the document that was asked for.
+    pub read: Option<Read>,
 }
 
 impl Context {
@@ -36,6 +42,7 @@ impl Context {
     pub async fn perform(&self, action: &Action) -> Result<Performed, BrowserError> {
         let mut performed = Performed::default();
         match action {
+            Action::Screenshot(_) | Action::PageText {} | Action::PageHtml {} => return self.look(action).await,
             Action::SendMsgToUser { text } => performed.message = Some(text.clone()),
             Action::ReportInfeasible { reason } => performed.infeasible = Some(reason.clone()),
             _ => {}
@@ -60,6 +67,24 @@ impl Context {
             performed.error = words.map(str::to_owned);
         }
         Ok(performed)
+    }
+
+    /// Looks closer at the page, which goes on in no way.
+    async fn look(&self, action: &Action) -> Result<Performed, BrowserError> {
+        let looked = async {
+            let mut performed = Performed::default();
+            match action {
+                Action::Screenshot(settings) => performed.picture = Some(self.picture(settings).await?),
+                Action::PageHtml {} => performed.read = Some(self.read(Reading::Html).await?),
+                _ => performed.read = Some(self.read(Reading::Text).await?),
+            }
+            Ok(performed)
+        };
+        match looked.await {
+            Ok(performed) => Ok(performed),
+            Err(ActionFailure::Told(words)) => Ok(Performed { error: Some(words), ..Performed::default() }),
+            Err(ActionFailure::Broken(error)) => Err(error),
+        }
     }
 
     async fn act(&self, action: &Action) -> Result<(), ActionFailure> {

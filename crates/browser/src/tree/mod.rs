@@ -101,6 +101,22 @@ impl Tree {
         }
     }
 
+    /// True if a node is another one, or lies in it.
+    pub(crate) fn is_within(&self, place: usize, other: usize) -> bool {
+        // A tree that a page makes up may go round.
+        let mut seen = HashSet::new();
+        let mut waiting = vec![other];
+        while let Some(at) = waiting.pop() {
+            if at == place {
+                return true;
+            }
+            if seen.insert(at) {
+                waiting.extend(&self.nodes[at].children);
+            }
+        }
+        false
+    }
+
     /// Nodes with a role and, where given, exactly this name.
     pub(crate) fn find<'t>(&'t self, role: &'t str, name: Option<&'t str>) -> impl Iterator<Item = &'t Node> {
         self.nodes.iter().filter(move |node| {

@@ -102,3 +102,11 @@ pub(crate) async fn refused(context: &Context, call: &str) -> String {
     let performed = context.perform(&action).await.expect(call);
     performed.error.unwrap_or_else(|| panic!("{call} was not refused"))
 }
+
+/// A context on one page.
+pub(crate) async fn on(world: &World, page: &str) -> Context {
+    let (context, _) =
+        world.context(&[("/", page), ("/other", "<!doctype html><title>Other</title><h1>Other</h1>")]).await;
+    act(&context, "goto('http://shop.test/')").await;
+    context
+}

@@ -4,5 +4,6 @@ mod acts;
 mod fixture;
 mod keep;
 mod pages;
+mod pictures;
 mod pool;
 mod walls;

@@ -386,7 +386,8 @@ impl EnvironmentKind for AppKind {
         let missing = || ConfigError { field: Some("surface".to_owned()), detail: NO_BROWSER.to_owned() };
         let browsers = self.browsers.clone().ok_or_else(missing)?;
         let host = format!("{}.test", self.app.name.replace('_', "-"));
-        Ok(Place::Live(Box::new(BrowserPlace::new(browsers, AppPages::new(place, host), opening.seed))))
+        let place = BrowserPlace::new(browsers, AppPages::new(place, host), opening.seed);
+        Ok(Place::Live(Box::new(place.looking(settings.look))))
     }
 
     fn heavy_to_open(&self, config: &Map<String, Value>) -> bool {

@@ -1,10 +1,11 @@
-//! Settings of a session: `{"surface": "tools" | "gui" | "both", "state": {"table": {"id": {"column": value}}}}`.
+//! Settings of a session: `{"surface": "tools" | "gui" | "both" | "browser" | "hybrid", "screenshot": true, "state": {"table": {"id": {"column": value}}}}`.
 
 use palestra_apps::data::{Data, DataFault};
 use palestra_apps::task::episode::Episode;
 use palestra_apps::task::instance::Instance;
 use serde_json::{Map, Value};
 
+use crate::browsed::{Look, RECORD, SCREENSHOT};
 use palestra_environment::ConfigError;
 use palestra_environment::surface::Surface;
 
@@ -18,19 +19,25 @@ const FAULTS_TOLD_MAX: usize = 8;
 /// Settings that were read.
 pub(super) struct Settings<'a> {
     pub(super) surface: Surface,
+    pub(super) look: Look,
     state: Option<&'a Value>,
 }
 
 impl<'a> Settings<'a> {
     pub(super) fn read(config: &'a Map<String, Value>) -> Result<Self, ConfigError> {
-        if let Some(other) = config.keys().find(|name| ![SURFACE, STATE].contains(&name.as_str())) {
-            return Err(wrong(other, "an app has no such setting: use surface and state"));
+        if let Some(other) = config.keys().find(|name| ![SURFACE, STATE, SCREENSHOT, RECORD].contains(&name.as_str())) {
+            return Err(wrong(other, "an app has no such setting: use surface, state, screenshot and record"));
         }
         let surface = Self::surface_of(config)?;
+        let look = Look::read(config)?;
+        if look != Look::default() && !surface.has_browser() {
+            let field = if config.contains_key(SCREENSHOT) { SCREENSHOT } else { RECORD };
+            return Err(wrong(field, "there are no pages to make pictures of: choose the surface browser or hybrid"));
+        }
         let state = config.get(STATE).filter(|state| !state.is_null());
         match state {
             Some(state) if !state.is_object() => Err(wrong(STATE, "must be an object of tables")),
-            state => Ok(Self { surface, state }),
+            state => Ok(Self { surface, look, state }),
         }
     }
 

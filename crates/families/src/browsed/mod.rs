@@ -1,19 +1,25 @@
 //! Places whose agent sees pages in a real browser. Every request of a page is answered in this process; the browser reaches nothing else.
 
+mod har;
+mod look;
+mod noted;
 mod view;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use palestra_browser::action::{self, Action};
-use palestra_browser::{Browsers, Kept, Lease, Performed, Settings, Site};
+use palestra_browser::{ActionFailure, Browsers, Kept, Lease, Performed, Settings, Site};
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Observation;
 use serde_json::{Map, Value};
 
+pub(crate) use look::{Look, RECORD, SCREENSHOT};
+use noted::Noted;
+use palestra_environment::blob::Blob;
 use palestra_environment::state::State;
 use palestra_environment::{Context, InfraError, Input, LiveEnvironment, Reaction};
-use view::{infra, refused, shown};
+use view::{infra, network_block, picture_block, read_block, refused, shown};
 
 /// The answer where this server has no browser.
 pub(crate) const NO_BROWSER: &str =
@@ -64,23 +70,38 @@ pub(crate) struct BrowserPlace<P> {
     browsers: Browsers,
     pages: Arc<P>,
     seed: u64,
+    look: Look,
+    /// Requests since the last look, where they are recorded.
+    noted: Arc<Noted>,
     /// Opened at the first look.
     lease: Option<Lease>,
     /// Pages that a copy goes on from.
     from: Option<Kept>,
     /// Why a copy shows something else than those, until it was told.
     differs: Option<String>,
+    /// Contents that observations named and that nobody took yet.
+    blobs: Vec<Blob>,
 }
 
 impl<P: Pages> BrowserPlace<P> {
     pub(crate) fn new(browsers: Browsers, pages: P, seed: u64) -> Self {
-        Self { browsers, pages: Arc::new(pages), seed, lease: None, from: None, differs: None }
+        let (pages, look, noted) = (Arc::new(pages), Look::default(), Arc::default());
+        Self { browsers, pages, seed, look, noted, lease: None, from: None, differs: None, blobs: Vec::new() }
+    }
+
+    /// Shows more than the tree.
+    pub(crate) fn looking(self, look: Look) -> Self {
+        Self { look, ..self }
     }
 
     /// The browser's context; made, and led to the first page, where there is none.
     async fn lease(&mut self) -> Result<&Lease, InfraError> {
         if self.lease.is_none() {
-            let site = Arc::clone(&self.pages) as Arc<dyn Site>;
+            let mut site = Arc::clone(&self.pages) as Arc<dyn Site>;
+            if self.look.requests {
+                self.noted.set_clock(self.pages.now_ms());
+                site = self.noted.listen(site);
+            }
             let settings =
                 Settings { files: self.pages.files(), ..Settings::new(site, self.pages.now_ms(), self.seed) };
             let lease = self.browsers.lease(settings).await.map_err(|error| infra(&error))?;
@@ -110,15 +131,49 @@ impl<P: Pages> BrowserPlace<P> {
         Ok(())
     }
 
-    async fn perform(&mut self, action: &Action) -> Result<Reaction, InfraError> {
+    /// The present view after an action.
+    async fn see(&mut self, performed: &Performed) -> Result<Observation, InfraError> {
+        let wanted = self.look.screenshot;
+        let noted = Arc::clone(&self.noted);
         let context = self.lease().await?.context();
-        let performed = context.perform(action).await.map_err(|error| infra(&error))?;
+        noted.set_clock(context.now_ms());
         let observed = context.observe().await.map_err(|error| infra(&error))?;
+        let seen = match wanted {
+            // A page that shows a dialog or crashed cannot be drawn; the text says so.
+            Some(settings) => match context.picture(&settings).await {
+                Ok(picture) => Some(picture),
+                Err(ActionFailure::Told(_)) => None,
+                Err(ActionFailure::Broken(error)) => return Err(infra(&error)),
+            },
+            None => None,
+        };
+        let mut observation = shown(&observed, performed);
+        for picture in seen.into_iter().chain(performed.picture.clone()) {
+            let (block, blob) = picture_block(picture);
+            observation.content.push(block);
+            self.blobs.push(blob);
+        }
+        if self.look.requests {
+            let (block, blob) = network_block(&self.noted.take());
+            observation.content.push(block);
+            self.blobs.push(blob);
+        }
+        if let Some(read) = &performed.read {
+            let (text, block, blob) = read_block(read);
+            observation.text = text;
+            observation.content.push(block);
+            self.blobs.push(blob);
+        }
+        Ok(observation)
+    }
+
+    async fn perform(&mut self, action: &Action) -> Result<Reaction, InfraError> {
+        let performed = self.lease().await?.context().perform(action).await.map_err(|error| infra(&error))?;
+        let mut observation = self.see(&performed).await?;
         let mut terminated = self.pages.outcome()?;
         if performed.infeasible.is_some() {
             terminated |= self.pages.give_up();
         }
-        let mut observation = shown(&observed, &performed);
         if let Some(words) = self.differs.take() {
             observation.data[DIFFERS] = words.into();
         }
@@ -130,8 +185,7 @@ impl<P: Pages> BrowserPlace<P> {
 impl<P: Pages> LiveEnvironment for BrowserPlace<P> {
     async fn observe(&mut self) -> Result<Observation, InfraError> {
         let instruction = self.pages.instruction();
-        let observed = self.lease().await?.context().observe().await.map_err(|error| infra(&error))?;
-        let seen = shown(&observed, &Performed::default());
+        let seen = self.see(&Performed::default()).await?;
         Ok(Observation { text: format!("{instruction}\n\n{}", seen.text), ..seen })
     }
 
@@ -155,12 +209,12 @@ impl<P: Pages> LiveEnvironment for BrowserPlace<P> {
         self.lease.as_ref().map(|lease| lease.isolation().clone())
     }
 
-    /// Leaves out why a copy shows another page, which belongs to no action.
+    /// Leaves out why a copy shows another page, which belongs to no action, and pictures, of which a pixel may differ.
     fn agrees(&self, seen: &Observation, again: &Observation) -> bool {
         let without = |observation: &Observation| {
             let mut data = observation.data.clone();
             data.as_object_mut().map(|data| data.remove(DIFFERS));
-            Observation { data, ..observation.clone() }
+            Observation { data, content: Vec::new(), ..observation.clone() }
         };
         seen == again || without(seen) == without(again)
     }
@@ -173,7 +227,11 @@ impl<P: Pages> LiveEnvironment for BrowserPlace<P> {
             None => self.lease().await?.context().keep().await.map_err(|error| infra(&error))?,
         };
         let copy = Self::new(self.browsers.clone(), self.pages.copy(), self.seed);
-        Ok(Some(Box::new(Self { from: Some(from), ..copy })))
+        Ok(Some(Box::new(Self { from: Some(from), ..copy.looking(self.look) })))
+    }
+
+    fn take_blobs(&mut self) -> Vec<Blob> {
+        std::mem::take(&mut self.blobs)
     }
 
     async fn close(&mut self) {

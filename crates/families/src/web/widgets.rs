@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::pages::WidgetPages;
-use crate::browsed::BrowserPlace;
+use crate::browsed::{BrowserPlace, Look};
 use palestra_environment::draws::{Draws, SPLIT};
 use palestra_environment::spec::{
     GENERATED_SPLITS, SpecBuilder, builtin_verifier_version, check_seed, split_length, split_of,
@@ -169,13 +169,14 @@ impl EnvironmentKind for Widgets {
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError> {
-        ConfigError::refuse_all(opening.config)?;
+        let look = Look::read_alone(opening.config)?;
         let task = self.instance(opening.task).ok_or_else(|| ConfigError {
             field: None,
             detail: format!("task {} is none of {NAME}: create a session with another task", opening.task.public.id),
         })?;
         let pages = WidgetPages::new(Arc::new(task));
-        Ok(Place::Live(Box::new(BrowserPlace::new(self.browsers.clone(), pages, opening.seed))))
+        let place = BrowserPlace::new(self.browsers.clone(), pages, opening.seed);
+        Ok(Place::Live(Box::new(place.looking(look))))
     }
 
     fn verifier(&self) -> AnyVerifier<'_> {

@@ -9,7 +9,7 @@ use palestra_protocol::verdict::Status;
 use palestra_state::secrets::Secrets;
 use serde_json::json;
 
-use super::super::row::{EpisodeRow, Record, SessionRow};
+use super::super::row::{BlobRow, EpisodeRow, Record, SessionRow};
 use super::super::{Durability, StoreError};
 use super::Fixture;
 use super::sample::{
@@ -24,7 +24,15 @@ pub(super) async fn every_record_round_trips(fixture: &mut Fixture) {
     let state = json!({"board": [1, 2, {"x": "\u{0}"}]});
     let mut records = opening(&session, &episode).to_vec();
     records.extend(steps.iter().cloned().map(recorded));
+    let picture = BlobRow {
+        episode: episode.id,
+        digest: "sha256:9".to_owned(),
+        media_type: "image/png".to_owned(),
+        bytes: vec![0, 255, 7].into(),
+    };
     records.extend([
+        Record::Blob(picture.clone()),
+        Record::Blob(picture.clone()),
         end(episode.id, 3),
         Record::State { digest: "sha256:2".to_owned(), state: state.clone() },
         Record::State { digest: "sha256:2".to_owned(), state: state.clone() },
@@ -58,6 +66,8 @@ pub(super) async fn every_record_round_trips(fixture: &mut Fixture) {
     };
     assert_eq!(stored, expected);
     assert_eq!(store.steps(episode.id, 0, u64::MAX, 100).await.expect("steps"), steps);
+    assert_eq!(store.blob(episode.id, "sha256:9").await.expect("a query"), Some(picture));
+    assert_eq!(store.blob(episode.id, "sha256:8").await.expect("a query"), None);
     assert_eq!(store.last_step(episode.id).await.expect("a step"), steps.last().cloned());
     assert_eq!(store.verdicts(episode.id).await.expect("verdicts"), [scored]);
     assert_eq!(store.state("sha256:2").await.expect("a state"), Some(state));

@@ -69,18 +69,13 @@ pub(super) fn of_action(app: &App, action: usize) -> Vec<Offer<'_>> {
     offers
 }
 
-/// Every spot where a view shows, in the order of the screens.
-pub(super) fn of_view(app: &App, view: usize) -> Vec<Spot<'_>> {
+/// Every spot where a view shows, in the order of the screens, with the list that shows it.
+pub(super) fn of_view(app: &App, view: usize) -> Vec<(Spot<'_>, Option<&Arc<List>>)> {
     let mut spots = Vec::new();
-    walk(app, &mut |spot, widget| {
-        let shows = match &widget.kind {
-            WidgetKind::List(list) => list.view == view,
-            WidgetKind::Detail { shows: Details::View(shown), .. } => *shown == view,
-            _ => false,
-        };
-        if shows {
-            spots.push(spot.clone());
-        }
+    walk(app, &mut |spot, widget| match &widget.kind {
+        WidgetKind::List(list) if list.view == view => spots.push((spot.clone(), Some(list))),
+        WidgetKind::Detail { shows: Details::View(shown), .. } if *shown == view => spots.push((spot.clone(), None)),
+        _ => {}
     });
     spots
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use super::Attempt;
 use super::offers::{Container, Entrance, EntranceKind, Spot, to_screen};
 use crate::app::screen::{Given, Link, List};
-use crate::app::{Parameter, RowSelection};
+use crate::app::{App, Parameter, RowSelection};
 use crate::expression::Checked;
 use crate::kinds::{TableId, Type};
 use crate::run::CallError;
@@ -256,13 +256,7 @@ impl Attempt<'_> {
         let (screen, view) = (&app.screens.screens[screen], &app.views[list.view]);
         let Some(id) = self.world.data().id(row).cloned() else { return Ok(None) };
         let prefix = format!("{}/{}", screen.name, list.id);
-        let asked: Vec<Parameter> = view
-            .all_parameters(&app.schema)
-            .into_iter()
-            .zip(&list.args)
-            .filter(|(_, given)| matches!(given, Given::Asked))
-            .map(|(parameter, _)| parameter)
-            .collect();
+        let asked = asked_by(&app, list);
         let kinds: Vec<Type> = asked.iter().map(|parameter| parameter.kind.clone()).collect();
         let mut answers = Vec::new();
         self.bind(&kinds, &mut Vec::new(), &[], &BTreeSet::from([row]), &mut answers)?;
@@ -324,4 +318,11 @@ impl Attempt<'_> {
         let wanted = format!("{prefix}/{}", row_part(id));
         Ok(self.tree()?.all().iter().any(|element| *element.id == *wanted))
     }
+}
+
+/// Parameters of a list's view that the list asks for.
+pub(super) fn asked_by(app: &App, list: &List) -> Vec<Parameter> {
+    let parameters = app.views[list.view].all_parameters(&app.schema);
+    let asked = parameters.into_iter().zip(&list.args).filter(|(_, given)| matches!(given, Given::Asked));
+    asked.map(|(parameter, _)| parameter).collect()
 }

@@ -1,0 +1,73 @@
+//! A replay as one HTML page that needs nothing else.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use palestra_protocol::episode::{StepRecord, Trajectory};
+use serde_json::{Map, Value, json};
+
+use super::{Contents, IMAGE, digest_of, error_of, requests_of, words};
+
+const TEMPLATE: &str = include_str!("replay.html");
+/// Where the template takes the data.
+const PLACE: &str = "DATA";
+
+/// The page: the steps in a list, and of each the picture, what was observed, and the requests of its pages. Pictures that `contents`
+/// lacks are named in their places.
+#[must_use]
+pub fn page(trajectory: &Trajectory, contents: &Contents) -> String {
+    let digests = trajectory.steps.iter().filter_map(|step| digest_of(step, IMAGE));
+    let pictures: Map<String, Value> = digests
+        .filter_map(|digest| contents.get(digest).map(|found| (digest, found)))
+        .map(|(digest, (media_type, bytes))| {
+            (digest.to_owned(), format!("data:{media_type};base64,{}", STANDARD.encode(bytes)).into())
+        })
+        .collect();
+    let task: Vec<String> =
+        trajectory.task.messages.iter().map(|message| format!("{}: {}", message.role, message.content)).collect();
+    let data = json!({
+        "episode": trajectory.episode.id,
+        "environment": trajectory.episode.environment,
+        "task": task.join("\n"),
+        "end": end(trajectory),
+        "steps": trajectory.steps.iter().map(|step| told(step, contents)).collect::<Vec<_>>(),
+        "pictures": pictures,
+    });
+    // Nothing in the data may end the element that it stands in.
+    TEMPLATE.replacen(PLACE, &data.to_string().replace('<', "\\u003c"), 1)
+}
+
+fn told(step: &StepRecord, contents: &Contents) -> Value {
+    let requests: Vec<Value> = requests_of(step, contents).iter().map(request).collect();
+    json!({
+        "seq": step.seq,
+        "action": words(step.action.as_ref()),
+        "at": step.at,
+        "text": step.answer.observation.text,
+        "error": error_of(step),
+        "reward": step.answer.reward,
+        "picture": digest_of(step, IMAGE),
+        "requests": requests,
+    })
+}
+
+/// Method, address, status, media type and size of a request, as texts.
+fn request(entry: &Value) -> Value {
+    let (request, response) = (&entry["request"], &entry["response"]);
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let content = &response["content"];
+    json!([&request["method"], &request["url"], &response["status"], &content["mimeType"], &content["size"]].map(text))
+}
+
+/// The end of the episode, in words.
+fn end(trajectory: &Trajectory) -> String {
+    match &trajectory.episode.verdict {
+        Some(verdict) => {
+            let score = verdict.score.map_or_else(|| "none".to_owned(), |score| score.to_string());
+            let failed = verdict.checks.iter().filter(|check| !check.passed);
+            let failed: Vec<String> = failed.map(|check| format!("{}: {}", check.name, check.evidence)).collect();
+            let why = if failed.is_empty() { String::new() } else { format!("; failed checks: {}", failed.join("; ")) };
+            format!("Verdict: {}, score {score}{why}", verdict.status.as_str())
+        }
+        None => "The episode has no verdict.".to_owned(),
+    }
+}
