@@ -195,7 +195,7 @@ fn around(quad: &Value) -> Option<Part> {
     (frame.width >= 1.0 && frame.height >= 1.0).then_some(frame)
 }
 
-/// What of a frame lies within a part of the page.
+/// The part of a frame that lies within a part of the page.
 fn within(frame: Part, part: Part) -> Option<Part> {
     let (x, y) = (frame.x.max(part.x), frame.y.max(part.y));
     let width = (frame.x + frame.width).min(part.x + part.width) - x;

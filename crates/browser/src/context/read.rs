@@ -9,7 +9,7 @@ use super::failure::ActionFailure;
 /// Most characters of a document or a text.
 const CHARACTERS_MAX: usize = 2_000_000;
 
-/// What of a page is read.
+/// Part of a page that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// Its text as a person sees it.
@@ -21,7 +21,7 @@ pub enum Reading {
 /// The text or the document of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
-    /// What of it was read.
+    /// The part that was read.
     pub reading: Reading,
     /// The characters.
     pub text: String,

@@ -12,7 +12,7 @@ pub(crate) const SCREENSHOT: &str = "screenshot";
 /// Which setting records pictures and requests, for replays.
 pub(crate) const RECORD: &str = "record";
 
-/// What observations show beyond the tree.
+/// View of pages beyond the tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Look {
     /// The picture of each observation.

@@ -69,7 +69,7 @@ pub(super) fn network_block(har: &Value) -> (Value, Blob) {
     (block.into(), blob)
 }
 
-/// What was read of a page: as text, as a block, and as content.
+/// A part of a page: as text, as a block, and as content.
 pub(super) fn read_block(read: &Read) -> (String, Value, Blob) {
     let media_type = match read.reading {
         Reading::Text => "text/plain; charset=utf-8",
