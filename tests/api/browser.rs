@@ -12,8 +12,9 @@ use palestra_apps::draw::draw;
 use palestra_apps::screen::{Viewer, pilot};
 use palestra_apps::task::episode::Episode;
 use palestra_apps::task::instance::Instance;
-use palestra_environment::Tasks;
 use palestra_environment::spec::split_of;
+use palestra_environment::task::Task;
+use palestra_environment::{EnvironmentKind, Tasks};
 use palestra_families::app::shipped;
 use palestra_families::backends::Backends;
 use palestra_families::web;
@@ -280,37 +281,59 @@ async fn tools_stand_beside_pages_and_contexts_are_bounded() {
     server.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn widgets_are_solved_by_their_solutions_and_by_nothing_else() {
-    let Some(server) = with_browsers().await else { return };
+/// An environment of pages, without a browser.
+fn web_kind(name: &str) -> Arc<dyn EnvironmentKind> {
     let folder = tempfile::tempdir().expect("a folder");
-    let kind = web::all(&Backends::none(folder.path()).browsers).remove(0);
+    let all = web::all(&Backends::none(folder.path()).browsers);
+    all.into_iter().find(|kind| kind.spec().name == name).expect("an environment")
+}
+
+/// A task of such an environment, the actions that solve it, and what to post for a session of it.
+fn web_task(kind: &Arc<dyn EnvironmentKind>, seed: u64, difficulty: f64) -> (Task, Vec<String>, Value) {
     let Tasks::Generated(generator) = kind.tasks() else { panic!("tasks are generated") };
+    let task = generator.generate("train", seed, Some(difficulty)).expect("a task");
+    let text = |action| {
+        let Action::Text(action) = action else { panic!("solutions are BrowserGym's strings") };
+        action
+    };
+    let solution = kind.oracle(&task).expect("a solution").into_iter().map(text).collect();
+    let body = json!({
+        "environment": kind.spec().name, "task": {"split": "train", "seed": seed, "difficulty": difficulty}, "seed": SEED,
+    });
+    (task, solution, body)
+}
+
+/// Takes actions, none of which fails; the last step.
+async fn act_all(server: &TestServer, session: &Value, actions: &[String]) -> Value {
+    let mut last = Value::Null;
+    for action in actions {
+        last = act(server, session, action).await;
+        assert_eq!(last["observation"]["data"]["error"], Value::Null, "{action}: {}", text(&last));
+    }
+    last
+}
+
+async fn close(server: &TestServer, session: &Value) {
+    server.delete(&format!("/v1/sessions/{}", session["id"].as_str().expect("an id"))).await.ok();
+}
+
+/// Plays tasks by their solutions, and by clicks at chance places after a page of the agent's own tried to post to `target`.
+async fn are_solved_by_their_solutions_alone(name: &str, draws: [(u64, f64); 4], target: &str) {
+    let Some(server) = with_browsers().await else { return };
+    let kind = web_kind(name);
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut levels = BTreeSet::new();
-    for (seed, difficulty) in [(7, 0.0), (38, 0.3), (64, 0.6), (97, 1.0)] {
-        let task = generator.generate("train", seed, Some(difficulty)).expect("a task");
+    for (seed, difficulty) in draws {
+        let (task, solution, body) = web_task(&kind, seed, difficulty);
         levels.insert(task.public.metadata["level"].as_u64());
-        let body = json!({
-            "environment": "web/widgets", "task": {"split": "train", "seed": seed, "difficulty": difficulty}, "seed": SEED,
-        });
         let solved = server.post("/v1/sessions", &body).await.ok();
         assert_eq!(solved["task"]["messages"][1]["content"], json!(task.public.messages[1].content));
-        let mut last = Value::Null;
-        for action in kind.oracle(&task).expect("a solution") {
-            let Action::Text(action) = action else { panic!("solutions are BrowserGym's strings") };
-            last = act(&server, &solved, &action).await;
-            assert_eq!(last["observation"]["data"]["error"], Value::Null, "{action}: {}", text(&last));
-        }
+        let last = act_all(&server, &solved, &solution).await;
         assert_eq!((&last["terminated"], &last["verdict"]["score"]), (&json!(true), &json!(1.0)), "{last}");
         let guessed = server.post("/v1/sessions", &body).await.ok();
-        // A page of the agent's own is no way to send a state.
-        act(
-            &server,
-            &guessed,
-            "goto('data:text/html,<form method=post action=http://widget.test/submit><button>Go</button></form>')",
-        )
-        .await;
+        // A page of the agent's own is no way to send a state or an input.
+        let own = format!("goto('data:text/html,<form method=post action={target}><button>Go</button></form>')");
+        act(&server, &guessed, &own).await;
         for _ in 0..3 {
             let Action::Text(action) = kind.random_action(&task, &mut random) else {
                 panic!("random clicks are strings")
@@ -320,11 +343,63 @@ async fn widgets_are_solved_by_their_solutions_and_by_nothing_else() {
         let finish = format!("/v1/sessions/{}/finish", guessed["id"].as_str().unwrap());
         let ended = server.post(&finish, &json!({"reason": "gave_up"})).await.ok();
         assert_eq!(ended["verdict"]["score"], json!(0.0), "{ended}");
-        for session in [&solved, &guessed] {
-            server.delete(&format!("/v1/sessions/{}", session["id"].as_str().unwrap())).await.ok();
-        }
+        close(&server, &solved).await;
+        close(&server, &guessed).await;
     }
     assert_eq!(levels.len(), 4, "a quarter of the scale is a level");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn widgets_are_solved_by_their_solutions_and_by_nothing_else() {
+    let draws = [(7, 0.0), (38, 0.3), (64, 0.6), (97, 1.0)];
+    are_solved_by_their_solutions_alone("web/widgets", draws, "http://widget.test/submit").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn games_are_solved_by_their_solutions_and_by_nothing_else() {
+    // A seed is the turn of one of the six games.
+    let draws = [(1, 0.0), (2, 0.3), (3, 0.6), (4, 1.0)];
+    are_solved_by_their_solutions_alone("web/games", draws, "http://game.test/input").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_game_is_forked_on_its_way_and_is_told_in_words_unless_that_is_off() {
+    let Some(server) = with_browsers().await else { return };
+    let kind = web_kind("web/games");
+    // The fastest snake: its time goes on in the copy as in the first.
+    let (_, solution, body) = web_task(&kind, 10, 1.0);
+    let (first, rest) = solution.split_at(solution.len() / 2);
+    let session = server.post("/v1/sessions", &body).await.ok();
+    let seen = act_all(&server, &session, first).await;
+    assert!(text(&seen).contains("head"), "{}", text(&seen));
+    let fork = format!("/v1/sessions/{}/fork", session["id"].as_str().unwrap());
+    let copy = server.post(&fork, &json!({"count": 1})).await.ok()["data"][0].take();
+    for played in [&copy, &session] {
+        let begins = act_all(&server, played, &rest[..1]).await;
+        assert_eq!(begins["observation"]["data"].get("differs"), None, "{begins}");
+        let last = act_all(&server, played, &rest[1..]).await;
+        assert_eq!((&last["terminated"], &last["verdict"]["score"]), (&json!(true), &json!(1.0)), "{last}");
+        close(&server, played).await;
+    }
+
+    let mut silent = body.clone();
+    silent["config"] = json!({"text": false});
+    let session = server.post("/v1/sessions", &silent).await.ok();
+    let seen = act(&server, &session, "keyboard_press('ArrowUp')").await;
+    assert!(text(&seen).contains("Board") && !text(&seen).contains("head"), "{}", text(&seen));
+    close(&server, &session).await;
+    for (config, field) in [(json!({"text": "no"}), "config.text"), (json!({"speed": 2}), "config.speed")] {
+        let mut wrong = body.clone();
+        wrong["config"] = config;
+        let refused = server.post("/v1/sessions", &wrong).await;
+        assert_eq!(
+            (refused.code(), &refused.body["errors"][0]["field"]),
+            ("invalid", &json!(field)),
+            "{}",
+            refused.body
+        );
+    }
     server.stop().await;
 }
 

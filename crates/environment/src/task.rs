@@ -140,6 +140,37 @@ pub fn thousandths(difficulty: f64) -> Result<u16, TaskError> {
     }
 }
 
+/// Difficulty of a generated task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Difficulty {
+    /// Thousandths that were asked for, as ids carry them.
+    pub asked: Option<u16>,
+    /// Thousandths that it has.
+    pub thousandths: u16,
+}
+
+impl Difficulty {
+    /// The difficulty that was asked for, or else the one that follows from environment, split and seed: each is drawn alike often, so
+    /// that a split covers the whole scale.
+    ///
+    /// # Errors
+    /// When the one that was asked for is not from 0 to 1.
+    pub fn of(environment: &str, split: &str, seed: u64, asked: Option<f64>) -> Result<Self, TaskError> {
+        let asked = asked.map(thousandths).transpose()?;
+        let thousandths = asked.unwrap_or_else(|| {
+            let words = [environment.as_bytes(), b"difficulty", split.as_bytes(), &seed.to_le_bytes()];
+            u16::try_from(pick(&words, 1001)).unwrap_or(0)
+        });
+        Ok(Self { asked, thousandths })
+    }
+
+    /// The same as a share from 0 to 1.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        f64::from(self.thousandths) / 1000.0
+    }
+}
+
 /// A generator seeded by the digest of `words`, so that every use of randomness has a stream of its own.
 #[must_use]
 pub fn seeded(words: &[&[u8]]) -> ChaCha8Rng {
@@ -214,6 +245,17 @@ mod tests {
             assert!(thousandths(difficulty).is_err(), "{difficulty}");
         }
         assert_eq!(thousandths(0.4), Ok(400));
+    }
+
+    #[test]
+    fn a_difficulty_is_the_one_that_was_asked_for_or_follows_from_the_seed() {
+        let of = |seed, asked| Difficulty::of("puzzle/x", "train", seed, asked);
+        assert_eq!(of(1, Some(0.25)), Ok(Difficulty { asked: Some(250), thousandths: 250 }));
+        assert!(of(1, Some(2.0)).is_err());
+        let drawn: Vec<Difficulty> = (0..200).map(|seed| of(seed, None).expect("a difficulty")).collect();
+        assert_eq!(drawn[7], of(7, None).expect("a difficulty"));
+        assert!(drawn.iter().any(|drawn| drawn.share() < 0.1) && drawn.iter().any(|drawn| drawn.share() > 0.9));
+        assert!(drawn.iter().all(|drawn| drawn.asked.is_none() && drawn.thousandths <= 1000));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use palestra_environment::spec::{
     GENERATED_SPLITS, SpecBuilder, builtin_verifier_version, check_seed, split_length, split_of,
 };
 use palestra_environment::state::State;
-use palestra_environment::task::{Task, TaskError, TaskId, pick, seeded, thousandths};
+use palestra_environment::task::{Difficulty, Task, TaskError, TaskId, seeded};
 use palestra_environment::verifier::{AnyVerifier, Case, Judgement, Verifier, VerifierError};
 use palestra_environment::{
     ConfigError, Context, Environment, EnvironmentKind, Input, Opening, Place, Reaction, TaskGenerator, Tasks,
@@ -98,13 +98,9 @@ impl<P: Puzzle> TaskGenerator for PuzzleKind<P> {
     ) -> Result<Task, TaskError> {
         let length = split_length(&self.spec, split)?;
         check_seed(seed)?;
-        let asked = difficulty.map(thousandths).transpose()?;
-        let id = TaskId { split: split.to_owned(), number: seed, difficulty_thousandths: asked };
-        let thousandths = asked.unwrap_or_else(|| {
-            let words = [self.spec.name.as_bytes(), b"difficulty", split.as_bytes(), &seed.to_le_bytes()];
-            u16::try_from(pick(&words, 1001)).unwrap_or(0)
-        });
-        let instance = self.search(split, seed, thousandths, draws).map_err(|refusal| match refusal {
+        let difficulty = Difficulty::of(&self.spec.name, split, seed, difficulty)?;
+        let id = TaskId { split: split.to_owned(), number: seed, difficulty_thousandths: difficulty.asked };
+        let instance = self.search(split, seed, difficulty.thousandths, draws).map_err(|refusal| match refusal {
             Refusal::Unmet(requirement) => TaskError::Broken(format!("{id}: {} is not met", requirement.name)),
             Refusal::Fault(fault) => TaskError::Broken(format!("{id}: {fault}")),
         })?;
@@ -113,8 +109,8 @@ impl<P: Puzzle> TaskGenerator for PuzzleKind<P> {
             public: PublicTask {
                 id: id.to_string(),
                 split: split.to_owned(),
-                index: (asked.is_none() && seed < length).then_some(seed),
-                difficulty: Some(f64::from(thousandths) / 1000.0),
+                index: (difficulty.asked.is_none() && seed < length).then_some(seed),
+                difficulty: Some(difficulty.share()),
                 template: self.spec.name.rsplit('/').next().unwrap_or_default().to_owned(),
                 messages: vec![Message::new("user", self.puzzle.prompt(&instance))],
                 tools: self.spec.tools.clone(),

@@ -60,6 +60,11 @@ impl Draw {
         self.random.random_range(range)
     }
 
+    /// A seed for what follows later.
+    pub fn seed(&mut self) -> u32 {
+        self.random.random()
+    }
+
     /// True once in `of` times.
     pub fn once_in(&mut self, of: u32) -> bool {
         self.random.random_ratio(1, of)

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 pub use draw::{Draw, Level};
-pub use page::{document, sent};
+pub use page::{document, page_of, sent};
 pub use wanted::{Check, Wanted};
 
 /// One widget.

@@ -10,17 +10,20 @@ const SCRIPT: &str = include_str!("frame/page.js");
 /// The page of a task.
 #[must_use]
 pub fn document(task: &Task) -> String {
+    page_of(task.title, task.style, &task.body, &task.data, task.script)
+}
+
+/// A page of a title, rules of style, the markup of its main part, and a script. The script has `data`, `$`, `el` and `send`.
+#[must_use]
+pub fn page_of(title: &str, style: &str, body: &str, data: &Value, script: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n\
-         <style>{STYLE}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n{}\n</main>\n\
-         <script type=\"application/json\" id=\"data\">{}</script>\n<script>{SCRIPT}\n{}\n</script>\n</body>\n</html>\n",
-        text(task.title),
-        task.style,
-        text(task.title),
-        task.body,
-        json(&task.data),
-        task.script,
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         <title>{}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n{body}\n</main>\n\
+         <script type=\"application/json\" id=\"data\">{}</script>\n<script>{SCRIPT}\n{script}\n</script>\n</body>\n</html>\n",
+        text(title),
+        text(title),
+        json(data),
     )
 }
 

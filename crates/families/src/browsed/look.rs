@@ -50,14 +50,13 @@ impl Look {
         Ok(Self { screenshot: screenshot.or(requests.then_some(recorded)), requests })
     }
 
-    /// Reads the settings of an environment that has no others.
+    /// Reads them, and answers the other settings beside.
     ///
     /// # Errors
-    /// As [`Look::read`], and when there is another setting.
-    pub(crate) fn read_alone(config: &Map<String, Value>) -> Result<Self, ConfigError> {
+    /// As [`Look::read`].
+    pub(crate) fn split(config: &Map<String, Value>) -> Result<(Self, Map<String, Value>), ConfigError> {
         let others = config.iter().filter(|(name, _)| ![SCREENSHOT, RECORD].contains(&name.as_str()));
-        ConfigError::refuse_all(&others.map(|(name, value)| (name.clone(), value.clone())).collect())?;
-        Self::read(config)
+        Ok((Self::read(config)?, others.map(|(name, value)| (name.clone(), value.clone())).collect()))
     }
 }
 
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     fn read(config: &Value) -> Result<Look, ConfigError> {
-        Look::read_alone(config.as_object().expect("an object"))
+        Look::read(config.as_object().expect("an object"))
     }
 
     #[test]
@@ -87,14 +86,21 @@ mod tests {
     }
 
     #[test]
-    fn other_settings_are_refused_by_name() {
+    fn other_settings_are_left_to_the_environment() {
+        let config = json!({"screenshot": true, "record": true, "text": false});
+        let (look, others) = Look::split(config.as_object().expect("an object")).expect("settings");
+        assert!(look.requests && look.screenshot.is_some());
+        assert_eq!(Value::Object(others), json!({"text": false}));
+    }
+
+    #[test]
+    fn what_no_picture_can_have_is_refused() {
         for (config, field, why) in [
             (json!({"screenshot": 3}), "screenshot", "cannot be read"),
             (json!({"screenshot": {"scale": 5}}), "screenshot", "0.1 to 2"),
             (json!({"screenshot": {"format": "gif"}}), "screenshot", "png"),
             (json!({"screenshot": {"mark": true}}), "screenshot", "mark"),
             (json!({"record": "yes"}), "record", "true or false"),
-            (json!({"picture": true}), "picture", "no such setting"),
         ] {
             let error = read(&config).expect_err("it is wrong");
             assert!(error.field.as_deref() == Some(field) && error.detail.contains(why), "{config}: {error:?}");

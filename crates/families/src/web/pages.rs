@@ -8,6 +8,7 @@ use palestra_widgets::{Task, document, sent};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
+use super::requests::{is_from_own_page, is_to};
 use crate::browsed::Pages;
 use palestra_environment::state::State;
 use palestra_environment::{InfraError, Reaction};
@@ -38,8 +39,7 @@ impl WidgetPages {
 
     /// Takes a form of the page itself.
     fn take(&self, request: &Request) -> Answer {
-        let origin = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("origin"));
-        if origin.is_none_or(|(_, origin)| *origin != format!("http://{HOST}")) {
+        if !is_from_own_page(HOST, request) {
             return Answer::text(403, "text/plain", "forms of other pages are not taken");
         }
         let fields = form_fields(&String::from_utf8_lossy(&request.body));
@@ -56,7 +56,7 @@ impl WidgetPages {
 #[async_trait]
 impl Site for WidgetPages {
     async fn answer(&self, request: Request) -> Answer {
-        if request.url.scheme() != "http" || request.url.host_str() != Some(HOST) || request.url.port().is_some() {
+        if !is_to(HOST, &request) {
             return Answer::Blocked;
         }
         match (request.method.as_str(), request.url.path()) {

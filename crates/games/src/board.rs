@@ -1,0 +1,119 @@
+//! The board of any game.
+
+use serde::{Deserialize, Serialize};
+
+use crate::boxes::Boxes;
+use crate::catch::Catch;
+use crate::merge::Merge;
+use crate::mines::Mines;
+use crate::rules::Rules;
+use crate::scene::{GREEN, RED, Shape, WHITE};
+use crate::snake::Snake;
+use crate::swaps::Swaps;
+use crate::{Input, Outcome, Progress, Step};
+
+/// The board of a game: plain data, which holds all that its rules look at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Board {
+    /// Boxes are pushed onto marks.
+    Boxes(Boxes),
+    /// Things that fall are caught.
+    Catch(Catch),
+    /// Numbers slide and merge.
+    Merge(Merge),
+    /// Cells without mines are opened.
+    Mines(Mines),
+    /// A snake eats.
+    Snake(Snake),
+    /// Neighbours are swapped, so that three alike lie in line.
+    Swaps(Swaps),
+}
+
+/// The board as a page shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    /// What to draw, one over the other.
+    pub shapes: Vec<Shape>,
+    /// The board in words, one line each; empty where only the picture tells.
+    pub words: Vec<String>,
+    /// Milliseconds between two ticks, where time counts.
+    pub tick_ms: Option<u32>,
+    /// True if movements of the pointer are passed on.
+    pub follows_pointer: bool,
+}
+
+impl Board {
+    fn rules(&self) -> &dyn Rules {
+        match self {
+            Self::Boxes(board) => board,
+            Self::Catch(board) => board,
+            Self::Merge(board) => board,
+            Self::Mines(board) => board,
+            Self::Snake(board) => board,
+            Self::Swaps(board) => board,
+        }
+    }
+
+    fn rules_mut(&mut self) -> &mut dyn Rules {
+        match self {
+            Self::Boxes(board) => board,
+            Self::Catch(board) => board,
+            Self::Merge(board) => board,
+            Self::Mines(board) => board,
+            Self::Snake(board) => board,
+            Self::Swaps(board) => board,
+        }
+    }
+
+    /// Takes an input; true if it changed the board. What the rules do not allow changes nothing, and neither does anything after the
+    /// end.
+    pub fn take(&mut self, input: &Input) -> bool {
+        self.outcome() == Outcome::Open && self.rules_mut().take(input)
+    }
+
+    /// Where the game stands.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.rules().outcome()
+    }
+
+    /// How much of the goal is reached.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.rules().progress()
+    }
+
+    /// Milliseconds of the page's clock between two ticks; `None` where or while time does not count.
+    #[must_use]
+    pub fn tick_ms(&self) -> Option<u32> {
+        self.rules().tick_ms().filter(|_| self.outcome() == Outcome::Open)
+    }
+
+    /// The board as a page shows it, with or without words.
+    #[must_use]
+    pub fn view(&self, with_words: bool) -> View {
+        let mut shapes = self.rules().scene().shapes;
+        let ending = match self.outcome() {
+            Outcome::Open => None,
+            Outcome::Won => Some(("You won.", GREEN)),
+            Outcome::Lost => Some(("You lost.", RED)),
+        };
+        let mut words = if with_words { self.rules().words() } else { Vec::new() };
+        if let Some((told, colour)) = ending {
+            let (x, y) = (crate::page::WIDTH / 2, crate::page::HEIGHT / 2);
+            shapes.push(Shape::Box(x - 120, y - 40, 240, 80, colour));
+            shapes.push(Shape::Words(told.to_owned(), x, y, 28, WHITE));
+            if with_words {
+                words.insert(0, told.to_owned());
+            }
+        }
+        View { shapes, words, tick_ms: self.tick_ms(), follows_pointer: self.rules().follows_pointer() }
+    }
+
+    /// Steps that win from here, where some were found.
+    #[must_use]
+    pub fn solution(&self) -> Option<Vec<Step>> {
+        self.rules().solution()
+    }
+}

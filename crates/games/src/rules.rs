@@ -1,0 +1,67 @@
+//! What every game answers about its board.
+
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::scene::Scene;
+use crate::{Input, Step};
+
+/// State of a game with regard to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It goes on.
+    Open,
+    /// Its goal is reached.
+    Won,
+    /// Its goal can no longer be reached.
+    Lost,
+}
+
+/// Part of the goal that is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Units that are done.
+    pub done: u32,
+    /// Units that the goal asks for; never 0.
+    pub goal: u32,
+}
+
+/// Rules of a game over its board. Nothing is random but by the board's own seed.
+pub(crate) trait Rules {
+    /// Takes an input; true if it changed the board. An input that the rules do not allow changes nothing.
+    fn take(&mut self, input: &Input) -> bool;
+
+    /// Where the game stands.
+    fn outcome(&self) -> Outcome;
+
+    /// How much of the goal is reached.
+    fn progress(&self) -> Progress;
+
+    /// Milliseconds of the page's clock between two ticks; `None` where or while time does not count.
+    fn tick_ms(&self) -> Option<u32> {
+        None
+    }
+
+    /// True if the board follows the pointer.
+    fn follows_pointer(&self) -> bool {
+        false
+    }
+
+    /// The board as a picture.
+    fn scene(&self) -> Scene;
+
+    /// The board in words, one line each.
+    fn words(&self) -> Vec<String>;
+
+    /// Steps that win from here.
+    fn solution(&self) -> Option<Vec<Step>>;
+}
+
+/// The chance of one event of a game: each event has a stream of its own, so that copies of a board go on alike.
+pub(crate) fn chance(seed: u32, event: u32) -> ChaCha8Rng {
+    let mut chance = ChaCha8Rng::seed_from_u64(u64::from(seed));
+    chance.set_stream(u64::from(event));
+    chance
+}
