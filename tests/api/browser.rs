@@ -74,10 +74,15 @@ async fn tool(server: &TestServer, session: &Value, name: &str, arguments: &Valu
     server.post(&path, &body).await.ok()
 }
 
-/// State of a session, without the counts of its calls: screens read views that a solution by tools need not read.
-async fn state(server: &TestServer, session: &Value) -> Value {
+/// State of a session.
+async fn whole_state(server: &TestServer, session: &Value) -> Value {
     let path = format!("/v1/sessions/{}/state", session["id"].as_str().expect("an id"));
-    let mut state = server.get(&path).await.ok()["state"].take();
+    server.get(&path).await.ok()["state"].take()
+}
+
+/// The same without the counts of its calls: screens read views that a solution by tools need not read.
+async fn state(server: &TestServer, session: &Value) -> Value {
+    let mut state = whole_state(server, session).await;
     state.as_object_mut().expect("a state").remove("calls").expect("counts");
     state
 }
@@ -509,6 +514,54 @@ async fn a_recorded_episode_becomes_a_page_and_a_trace() {
         ["trace.trace", "trace.network", "resources/", "context-options", "screencast-frame", "resource-snapshot"]
     {
         assert!(trace.contains(part), "{part}");
+    }
+    server.stop().await;
+}
+
+/// Takes the actions of a solution; the last step.
+async fn follow(server: &TestServer, session: &Value, solution: Vec<Action>) -> Value {
+    let mut last = Value::Null;
+    for action in solution {
+        let Action::Text(action) = action else { panic!("solutions are BrowserGym's strings") };
+        last = act(server, session, &action).await;
+        assert_eq!(last["observation"]["data"]["error"], Value::Null, "{action}: {}", text(&last));
+    }
+    last
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn questions_about_sites_are_answered_with_their_proof_and_by_nothing_else() {
+    let Some(server) = with_browsers().await else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let kinds = web::all(&Backends::none(folder.path()).browsers);
+    let kind = kinds.iter().find(|kind| kind.spec().name == "web/sites").expect("the sites");
+    let Tasks::Generated(generator) = kind.tasks() else { panic!("tasks are generated") };
+    for (seed, difficulty) in [(7, 0.0), (38, 0.3), (21, 0.6), (50, 1.0)] {
+        let task = generator.generate("train", seed, Some(difficulty)).expect("a task");
+        let body = json!({
+            "environment": "web/sites", "task": {"split": "train", "seed": seed, "difficulty": difficulty}, "seed": SEED,
+        });
+        let mut solution = kind.oracle(&task).expect("a solution");
+        let answer = solution.split_off(solution.len() - 1);
+        let session = server.post("/v1/sessions", &body).await.ok();
+        // One copy answers at once, the other where its model stands after some clicks.
+        let fork = format!("/v1/sessions/{}/fork", session["id"].as_str().unwrap());
+        let blind = server.post(&fork, &json!({"count": 1})).await.ok()["data"][0].take();
+        follow(&server, &session, solution.clone()).await;
+        let copy = server.post(&fork, &json!({"count": 1})).await.ok()["data"][0].take();
+        for (session, score) in [(&session, 1.0), (&copy, 1.0), (&blind, 0.0)] {
+            let ended = follow(&server, session, answer.clone()).await;
+            assert_eq!((&ended["terminated"], &ended["verdict"]["score"]), (&json!(true), &json!(score)), "{ended}");
+            let checks = ended["verdict"]["checks"].as_array().expect("checks");
+            assert!(checks.iter().any(|check| check["name"] == "part proof"), "{ended}");
+        }
+        let entries = whole_state(&server, &session).await["har"]["log"]["entries"].take();
+        assert_eq!(entries, whole_state(&server, &copy).await["har"]["log"]["entries"], "a copy has the record");
+        let documents = entries.as_array().expect("entries").iter().filter(|entry| entry["response"]["status"] == 200);
+        assert!(documents.count() > solution.len(), "{entries}");
+        for session in [&session, &copy, &blind] {
+            server.delete(&format!("/v1/sessions/{}", session["id"].as_str().unwrap())).await.ok();
+        }
     }
     server.stop().await;
 }

@@ -31,6 +31,7 @@ use serde_json::Value;
 pub use draw::{Draw, Level};
 pub use page::{document, page_of, sent};
 pub use wanted::{Check, Wanted};
+pub use words::{MONTHS, WEEKDAYS, clock, long};
 
 /// One widget.
 #[derive(Clone, Copy)]

@@ -32,7 +32,7 @@ const QUALITIES: [&str; 10] =
 /// Verbs in sentences.
 const DEEDS: [&str; 8] = ["carries", "keeps", "paints", "sells", "finds", "hides", "mends", "wants"];
 /// Names of months.
-pub(crate) const MONTHS: [&str; 12] = [
+pub const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -47,7 +47,7 @@ pub(crate) const MONTHS: [&str; 12] = [
     "December",
 ];
 /// Names of weekdays.
-pub(crate) const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 impl Draw {
     /// So many different things with a colour: `red anchor`. At most 192.
@@ -97,7 +97,8 @@ pub(crate) fn month(day: Date) -> &'static str {
 }
 
 /// `9 May 2031`.
-pub(crate) fn long(day: Date) -> String {
+#[must_use]
+pub fn long(day: Date) -> String {
     format!("{} {} {}", day.day(), month(day), day.year())
 }
 
@@ -107,7 +108,8 @@ pub(crate) fn weekday(day: Date) -> i64 {
 }
 
 /// Minutes of a day as `09:05`.
-pub(crate) fn clock(minutes: i64) -> String {
+#[must_use]
+pub fn clock(minutes: i64) -> String {
     format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }
 

@@ -38,6 +38,11 @@ impl Log {
         }
     }
 
+    /// Requests so far, those that were left out included.
+    pub(crate) fn count(&self) -> u64 {
+        self.entries.len() as u64 + self.left_out
+    }
+
     /// The log as HAR 1.2. All was answered at once by the page's clock, which stands still meanwhile.
     pub(crate) fn har(&self) -> Value {
         let comment = match self.left_out {

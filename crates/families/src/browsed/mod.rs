@@ -14,6 +14,7 @@ use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Observation;
 use serde_json::{Map, Value};
 
+pub(crate) use har::Log;
 pub(crate) use look::{Look, RECORD, SCREENSHOT};
 use noted::Noted;
 use palestra_environment::blob::Blob;
@@ -57,6 +58,14 @@ pub(crate) trait Pages: Site + 'static {
 
     /// The agent says that the task cannot be done; true if this ends it.
     fn give_up(&self) -> bool;
+
+    /// The agent says something to the user; true if this ends the task.
+    fn told(&self, _words: &str) -> bool {
+        false
+    }
+
+    /// Tells the time of the pages before an action, in milliseconds since 1970.
+    fn set_time(&self, _now_ms: i64) {}
 
     /// Calls a tool that is none of the browser.
     fn call(&self, tool: &str, arguments: &Map<String, Value>) -> Reaction;
@@ -168,11 +177,17 @@ impl<P: Pages> BrowserPlace<P> {
     }
 
     async fn perform(&mut self, action: &Action) -> Result<Reaction, InfraError> {
-        let performed = self.lease().await?.context().perform(action).await.map_err(|error| infra(&error))?;
+        let pages = Arc::clone(&self.pages);
+        let context = self.lease().await?.context();
+        pages.set_time(context.now_ms());
+        let performed = context.perform(action).await.map_err(|error| infra(&error))?;
         let mut observation = self.see(&performed).await?;
         let mut terminated = self.pages.outcome()?;
         if performed.infeasible.is_some() {
             terminated |= self.pages.give_up();
+        }
+        if let Some(words) = &performed.message {
+            terminated |= self.pages.told(words);
         }
         if let Some(words) = self.differs.take() {
             observation.data[DIFFERS] = words.into();

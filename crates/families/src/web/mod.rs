@@ -4,7 +4,12 @@ mod game_pages;
 mod games;
 mod kind;
 mod pages;
+mod record;
 mod requests;
+mod site_pages;
+#[cfg(test)]
+mod site_tests;
+mod sites;
 mod widgets;
 
 use std::sync::Arc;
@@ -20,5 +25,6 @@ pub fn all(browsers: &Browsers) -> Vec<Arc<dyn EnvironmentKind>> {
     vec![
         Arc::new(WebKind::new(widgets::Widgets::new(), browsers.clone())),
         Arc::new(WebKind::new(games::Games::new(), browsers.clone())),
+        Arc::new(WebKind::new(sites::Sites::new(), browsers.clone())),
     ]
 }
