@@ -15,7 +15,7 @@ use super::links;
 use super::target::{Keep, TargetArguments};
 use crate::terminal::visible;
 use palestra_families::app::Files;
-use palestra_families::{sql, work};
+use palestra_families::{sql, web, work};
 
 /// The largest file that is read, in bytes. The server has a limit of its own.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -26,7 +26,8 @@ pub struct PublishArguments {
     /// A JSON Lines file, one task a line (`-` reads standard input), the folder or `.yaml` file of an app, or a folder of tasks.
     pub file: PathBuf,
     /// Name of a data set, as dataset/name; where left out, the file's first line names it. An app names itself. A name as
-    /// terminal/name, code/name or repository/name publishes work that is done in sandboxes, sql/name a folder of databases with questions.
+    /// terminal/name, code/name or repository/name publishes work that is done in sandboxes, sql/name a folder of databases with questions,
+    /// web/name a folder of web pages with tasks.
     #[arg(long)]
     pub name: Option<String>,
     /// Verifier of every row that names none: its name, or its options as a JSON object.
@@ -102,7 +103,7 @@ enum Upload {
 impl Upload {
     async fn read(arguments: &PublishArguments) -> Result<Self, Failure> {
         let PublishArguments { file, name, verifier, system, description, .. } = arguments;
-        let of_work = |name: &str| work::family(name).is_some() || sql::is_sql(name);
+        let of_work = |name: &str| work::family(name).is_some() || sql::is_sql(name) || web::is_web(name);
         let submission = Submission {
             name: name.clone(),
             verifier: verifier.clone(),

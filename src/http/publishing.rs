@@ -23,7 +23,7 @@ use palestra_families::app::Files;
 use palestra_families::dataset::Submission as DatasetSubmission;
 use palestra_families::definition::APP;
 use palestra_families::published::Submission;
-use palestra_families::{sql, work};
+use palestra_families::{sql, web, work};
 
 /// Longest text that describes a publication, in bytes.
 const TEXT_BYTES_MAX: usize = 65_536;
@@ -52,7 +52,8 @@ pub(super) async fn get_definition(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Heading {
-    /// `dataset/name`, which may stand in the file's own header instead, or `terminal/name`, `code/name`, `repository/name`, `sql/name`.
+    /// `dataset/name`, which may stand in the file's own header instead, or `terminal/name`, `code/name`, `repository/name`, `sql/name`,
+    /// `web/name`.
     name: Option<String>,
     /// Which verifier judges rows that name none: a name, or a JSON object with name and options.
     verifier: Option<String>,
@@ -62,9 +63,9 @@ pub(super) struct Heading {
     description: Option<String>,
     /// Words to filter by, separated by commas.
     tags: Option<String>,
-    /// Work of sandboxes, and databases: tasks that are refused are left out, with a note each, rather than refusing all.
+    /// Work of sandboxes, databases, and web pages: tasks that are refused are left out, with a note each, rather than refusing all.
     keep_going: Option<bool>,
-    /// Work of sandboxes: tasks without a solution can be trained on, though nothing proves that they can be solved.
+    /// Work of sandboxes, and web pages: tasks without a solution can be trained on, though nothing proves that they can be solved.
     trust_unproven: Option<bool>,
     /// Terminals: most that doing nothing scores in tasks that declare nothing else, in [0, 1).
     floor: Option<f64>,
@@ -178,6 +179,32 @@ async fn sql_of(heading: Heading, upload: Document) -> Result<Submission, Failur
     }))
 }
 
+/// Web pages name themselves in the heading; everything else about them is in their files.
+async fn web_of(heading: Heading, upload: Document) -> Result<Submission, Failure> {
+    if heading.verifier.is_some() || heading.system.is_some() {
+        let detail = "tasks on web pages say by themselves how they are judged: leave out `verifier` and `system`";
+        return Err(Failure::new(Code::Malformed, detail));
+    }
+    heading.check_none_of("web pages", &["floor"])?;
+    let Document::Archive(archive) = upload else {
+        let detail = "web pages come as a folder: send `application/x-tar` or `application/gzip`";
+        return Err(Failure::new(Code::UnsupportedMediaType, detail));
+    };
+    let files = unpacked(move || archive::tree(&archive)).await?;
+    let keep_going = heading.keep_going.unwrap_or(false);
+    let trust_unproven = heading.trust_unproven.unwrap_or(false);
+    let submission = heading.into_submission();
+    check(&submission)?;
+    Ok(Submission::Web(web::Submission {
+        name: submission.name.unwrap_or_default(),
+        description: submission.description.unwrap_or_default(),
+        tags: submission.tags,
+        files: files.into_iter().map(|(path, file)| (path, file.bytes)).collect(),
+        keep_going,
+        trust_unproven,
+    }))
+}
+
 /// Reads an archive where slow work belongs.
 async fn unpacked<T: Send + 'static>(read: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Result<T, Failure> {
     tokio::task::spawn_blocking(read).await.map_err(|error| internal(&error))?
@@ -215,7 +242,8 @@ pub(super) struct PublishJson {
 /// A data set is JSON Lines with the heading in the query, or one JSON document. An app is one YAML file, a JSON document with its
 /// files by name, or a tar archive of them. Work that is done in sandboxes is named in the query (`terminal/name`, `code/name`,
 /// `repository/name`): JSON Lines, one YAML file, or a tar archive of task folders; each task is proven by execution first. Databases are named `sql/name`: a tar archive of SQL scripts or SQLite files with a file of
-/// questions, or of task templates. The same content again is the version that exists. Every fault is reported, with its
+/// questions, or of task templates. Web pages are named `web/name`: a tar archive of files or recordings with `web.yaml`, or of pages in
+/// the layout of MiniWoB++; each task is played in a browser first. The same content again is the version that exists. Every fault is reported, with its
 /// file and line.
 #[utoipa::path(post, path = "/v1/environments", tag = "environments", params(Heading),
     request_body(
@@ -243,6 +271,7 @@ pub(super) async fn publish_environment(
             work_of(heading, upload).await?
         }
         upload if heading.name.as_deref().is_some_and(sql::is_sql) => sql_of(heading, upload).await?,
+        upload if heading.name.as_deref().is_some_and(web::is_web) => web_of(heading, upload).await?,
         Document::Lines(lines) => {
             heading.check_none_of("a data set", &["keep_going", "trust_unproven", "floor"])?;
             rows(heading.into_submission(), lines)?

@@ -38,7 +38,7 @@ const ROOM_MAX: Duration = Duration::from_secs(30);
 const SEED: u64 = 5;
 
 /// A server with browsers; none, said aloud, where this machine has no Chromium or cannot shut it in.
-async fn with_browsers() -> Option<TestServer> {
+pub(super) async fn with_browsers() -> Option<TestServer> {
     if palestra_browser::find_program().is_none() {
         palestra_test_support::not_tried("a Chromium: install Debian's package chromium");
         return None;

@@ -32,5 +32,6 @@ mod sql;
 mod stream;
 mod stream_cut;
 mod url_policies;
+mod web_pages;
 mod work;
 mod worker;

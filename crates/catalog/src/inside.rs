@@ -111,7 +111,7 @@ impl Catalog {
         let entry = self.resolve(tenant, name).await?;
         let Some(prover) = entry.kind.prover() else {
             let detail = format!(
-                "tasks of {} are not done in sandboxes or databases: choose an environment whose tasks are",
+                "tasks of {} are not done in sandboxes, databases or published pages: choose an environment whose tasks are",
                 entry.name
             );
             return Err(InsideError::NotSupported(detail));

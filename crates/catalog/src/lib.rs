@@ -21,15 +21,15 @@ use palestra_environment::task::TaskError;
 use palestra_families::app::{self, Files, shipped};
 use palestra_families::backends::Backends;
 use palestra_families::definition::Definition;
-use palestra_families::{registry, sql, work};
+use palestra_families::{registry, sql, web, work};
 use palestra_store::row::DefinitionRow;
 use palestra_store::{Store, StoreError};
 pub use tasks::{TASKS_PER_PAGE_MAX, TaskOrStoreError, TaskPage};
 
 /// Published definitions that are cached as built kinds; others are built again when used.
 const PUBLISHED_KEPT_MAX: usize = 1_024;
-/// Apps among these, which hold their initial databases too.
-const APPS_KEPT_MAX: usize = 64;
+/// Apps and web pages among these, which hold their initial databases and their files.
+const LARGE_KEPT_MAX: usize = 64;
 /// Definitions that are checked concurrently.
 const CHECKED_AT_ONCE_MAX: usize = 2;
 
@@ -179,9 +179,9 @@ impl Catalog {
         if self.0.published.len() >= PUBLISHED_KEPT_MAX {
             self.0.published.clear();
         }
-        let is_app = |entry: &Entry| entry.spec().family == app::FAMILY;
-        if is_app(&entry) && self.0.published.iter().filter(|cached| is_app(cached)).count() >= APPS_KEPT_MAX {
-            self.0.published.retain(|_, kept| !is_app(kept));
+        let is_large = |entry: &Entry| [app::FAMILY, web::FAMILY].contains(&&*entry.spec().family);
+        if is_large(&entry) && self.0.published.iter().filter(|cached| is_large(cached)).count() >= LARGE_KEPT_MAX {
+            self.0.published.retain(|_, kept| !is_large(kept));
         }
         self.0.published.insert(key, Arc::clone(&entry));
         Ok(entry)

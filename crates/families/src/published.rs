@@ -8,7 +8,7 @@ use palestra_protocol::problem::Fault;
 use crate::app::{self, AppKind, Files};
 use crate::backends::Backends;
 use crate::definition::{APP, Definition, Left, Parsed, misnamed};
-use crate::{dataset, sql, work};
+use crate::{dataset, sql, web, work};
 use palestra_environment::EnvironmentKind;
 
 /// A definition to publish.
@@ -21,6 +21,8 @@ pub enum Submission {
     Work(work::Submission),
     /// Databases.
     Sql(sql::Submission),
+    /// Web pages.
+    Web(web::Submission),
 }
 
 impl Submission {
@@ -53,6 +55,7 @@ impl Submission {
             Self::App(files) => app::parse(&files)?,
             Self::Work(submission) => work::parse(&submission, &backends.desk.sandboxes)?,
             Self::Sql(submission) => sql::parse(submission, &backends.databases, left)?,
+            Self::Web(submission) => web::parse(submission, &backends.browsers, left)?,
         };
         let faults = parsed.misnamed();
         if faults.is_empty() { Ok(parsed) } else { Err(faults) }
@@ -64,6 +67,7 @@ impl Submission {
             Self::Dataset(submission, _) => (submission.name.as_deref(), &submission.tags),
             Self::Work(submission) => (Some(submission.name.as_str()), &submission.tags),
             Self::Sql(submission) => (Some(submission.name.as_str()), &submission.tags),
+            Self::Web(submission) => (Some(submission.name.as_str()), &submission.tags),
             Self::App(_) => return Vec::new(),
         };
         let name = name.map(|name| (NameKind::Environment, "name", name));
@@ -76,7 +80,7 @@ impl Definition<'_> {
     /// True if it takes more than a millisecond to build.
     #[must_use]
     pub fn is_heavy(&self) -> bool {
-        self.is_app() || sql::is_sql(self.name)
+        self.is_app() || sql::is_sql(self.name) || web::is_web(self.name)
     }
 
     /// The kind that it makes.
@@ -95,6 +99,7 @@ impl Definition<'_> {
             }
             Some(_) if work::family(self.name).is_some() => work::kind(self, &backends.desk),
             Some(_) if sql::is_sql(self.name) => sql::kind(self, &backends.databases),
+            Some(_) if web::is_web(self.name) => web::kind(self, &backends.browsers),
             Some(other) => Err(format!(
                 "there is no sort of definition {other}: upgrade this server to the version that wrote the store"
             )),

@@ -32,6 +32,7 @@ const CONTENTS: &[(&str, &[&str])] = &[
             "control",
             "apps",
             "browser",
+            "web",
             "terminals",
             "code",
             "repositories",

@@ -1,6 +1,7 @@
 //! The proof of `palestra check` as a part of a job. Apps and what is played inside a process are proven by the worker, from the definition
 //! that the lease of a check may read; what is done in sandboxes and databases where those are: on the server, task by task.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,8 +17,10 @@ use super::playing::versioned;
 use palestra_environment::proof;
 use palestra_environment::proof::audit::{TASKS_PER_SEED, audit};
 use palestra_families::app::{FAMILY, shipped};
+use palestra_families::backends::Backends;
 use palestra_families::registry::{BuiltinSettings, builtin};
 use palestra_families::sql::{PROVEN_SEEDS_MAX, is_sql};
+use palestra_families::web::{self, is_web};
 use palestra_families::work::family;
 
 /// Proves what can be proven of an environment; answers what was looked at, `None` where there is nothing to prove beside the gate.
@@ -34,7 +37,8 @@ pub(super) async fn prove(
     if environment.family == FAMILY {
         return prove_app(environment, tasks, context, findings).await;
     }
-    if family(&environment.name).is_some() || is_sql(&environment.name) {
+    let is_published_web = is_web(&environment.name) && !is_builtin(environment);
+    if family(&environment.name).is_some() || is_sql(&environment.name) || is_published_web {
         return prove_where_done(environment, tasks, context, findings).await.map(Some);
     }
     prove_builtin(environment, tasks, findings).await
@@ -109,8 +113,18 @@ async fn prove_where_done(
     Ok(json!({"tasks": proven, "failures": failures}))
 }
 
+/// True for pages that every server has.
+fn is_builtin(environment: &Environment) -> bool {
+    let kinds = web::all(&Backends::none(Path::new(".")).browsers);
+    kinds.iter().any(|kind| kind.spec().name == environment.name)
+}
+
 /// Number of tasks of a split that are proven: rows, or some of each template where templates make them.
 fn cases(environment: &Environment, length: u64, tasks: u64) -> u64 {
+    if is_web(&environment.name) && environment.templates > 1 {
+        // Each page is loaded.
+        return environment.templates.min(length);
+    }
     let made = is_sql(&environment.name) && environment.templates > 1;
     let wanted = if made { environment.templates.saturating_mul(tasks.min(PROVEN_SEEDS_MAX)) } else { tasks };
     wanted.min(length)
@@ -156,5 +170,7 @@ mod tests {
         assert_eq!(cases(&of("sql/question", 12), 100_000, 100), 12 * PROVEN_SEEDS_MAX);
         assert_eq!(cases(&of("sql/question", 12), 100_000, 2), 24);
         assert_eq!(cases(&of("sql/mine", 1), 30, 100), 30);
+        assert_eq!(cases(&of("web/mine", 1), 30, 7), 7);
+        assert_eq!(cases(&of("web/miniwob", 130), 100_000, 7), 130);
     }
 }

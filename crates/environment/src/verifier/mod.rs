@@ -2,6 +2,7 @@
 
 pub mod bound;
 pub mod choice;
+pub mod date;
 pub mod exact;
 pub mod final_answer;
 pub mod json;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::rule::{Rule, RuleError, quote, read_options};
-use super::{choice, exact, final_answer, json, number, regular, set, text};
+use super::{choice, date, exact, final_answer, json, number, regular, set, text};
 
 /// Deepest nesting of rules.
 const RULE_DEPTH_MAX: usize = 3;
@@ -17,6 +17,7 @@ const RULES: &[(&str, Parse)] = &[
     ("exact", |options, _| Ok(Box::new(read_options::<exact::Exact>("exact", options)?))),
     ("text", |options, _| Ok(Box::new(read_options::<text::Text>("text", options)?))),
     ("number", |options, _| Ok(Box::new(read_options::<number::Number>("number", options)?.checked()?))),
+    ("date", |options, _| Ok(Box::new(read_options::<date::Date>("date", options)?))),
     ("choice", |options, _| Ok(Box::new(read_options::<choice::Choice>("choice", options)?))),
     ("final", |options, depth| Ok(Box::new(final_answer::Final::parse(options, depth, parse_inner)?))),
     ("set", |options, _| Ok(Box::new(read_options::<set::Set>("set", options)?))),

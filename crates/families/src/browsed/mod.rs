@@ -33,6 +33,11 @@ pub(crate) trait Pages: Site + 'static {
     /// Host of its pages.
     fn host(&self) -> &str;
 
+    /// Address of the first page.
+    fn start(&self) -> String {
+        format!("http://{}/", self.host())
+    }
+
     /// Time of its pages at the beginning, in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
@@ -41,7 +46,7 @@ pub(crate) trait Pages: Site + 'static {
         Vec::new()
     }
 
-    /// The task in words.
+    /// The task in words, once the first page was shown.
     fn instruction(&self) -> String;
 
     /// An independent copy.
@@ -124,7 +129,7 @@ impl<P: Pages> BrowserPlace<P> {
     }
 
     async fn open_first_page(&self, lease: &Lease) -> Result<(), InfraError> {
-        let url = format!("http://{}/", self.pages.host());
+        let url = self.pages.start();
         let opened = lease.context().perform(&Action::Goto { url }).await.map_err(|error| infra(&error))?;
         match opened.error {
             Some(error) => Err(InfraError::new(format!("the first page cannot be shown: {error}; open a new session"))),
@@ -199,8 +204,9 @@ impl<P: Pages> BrowserPlace<P> {
 #[async_trait]
 impl<P: Pages> LiveEnvironment for BrowserPlace<P> {
     async fn observe(&mut self) -> Result<Observation, InfraError> {
-        let instruction = self.pages.instruction();
         let seen = self.see(&Performed::default()).await?;
+        // A page may say what it asks for once it has loaded.
+        let instruction = self.pages.instruction();
         Ok(Observation { text: format!("{instruction}\n\n{}", seen.text), ..seen })
     }
 

@@ -3,6 +3,7 @@
 mod game_pages;
 mod games;
 mod kind;
+mod own;
 mod pages;
 mod record;
 mod requests;
@@ -14,10 +15,15 @@ mod widgets;
 
 use std::sync::Arc;
 
+pub use own::{FAMILY, Submission, kind, parse};
 use palestra_browser::Browsers;
 use palestra_environment::EnvironmentKind;
 
-use kind::WebKind;
+/// True if a name is of this family.
+#[must_use]
+pub fn is_web(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(family, _)| family == FAMILY)
+}
 
 /// Every environment of the family.
 #[must_use]
