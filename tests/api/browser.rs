@@ -377,7 +377,7 @@ async fn a_game_is_forked_on_its_way_and_is_told_in_words_unless_that_is_off() {
     let (first, rest) = solution.split_at(solution.len() / 2);
     let session = server.post("/v1/sessions", &body).await.ok();
     let seen = act_all(&server, &session, first).await;
-    assert!(text(&seen).contains("head"), "{}", text(&seen));
+    assert!(text(&seen).contains("Row 1:"), "{}", text(&seen));
     let fork = format!("/v1/sessions/{}/fork", session["id"].as_str().unwrap());
     let copy = server.post(&fork, &json!({"count": 1})).await.ok()["data"][0].take();
     for played in [&copy, &session] {
@@ -392,7 +392,7 @@ async fn a_game_is_forked_on_its_way_and_is_told_in_words_unless_that_is_off() {
     silent["config"] = json!({"text": false});
     let session = server.post("/v1/sessions", &silent).await.ok();
     let seen = act(&server, &session, "keyboard_press('ArrowUp')").await;
-    assert!(text(&seen).contains("Board") && !text(&seen).contains("head"), "{}", text(&seen));
+    assert!(text(&seen).contains("Board") && !text(&seen).contains("Row 1:"), "{}", text(&seen));
     close(&server, &session).await;
     for (config, field) in [(json!({"text": "no"}), "config.text"), (json!({"speed": 2}), "config.speed")] {
         let mut wrong = body.clone();

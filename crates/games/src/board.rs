@@ -33,7 +33,7 @@ pub enum Board {
 /// The board as a page shows it.
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
-    /// What to draw, one over the other.
+    /// Shapes to draw, one over the other.
     pub shapes: Vec<Shape>,
     /// The board in words, one line each; empty where only the picture tells.
     pub words: Vec<String>,
@@ -72,13 +72,13 @@ impl Board {
         self.outcome() == Outcome::Open && self.rules_mut().take(input)
     }
 
-    /// Where the game stands.
+    /// State with regard to the end.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.rules().outcome()
     }
 
-    /// How much of the goal is reached.
+    /// The part of the goal that is reached.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.rules().progress()

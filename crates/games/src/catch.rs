@@ -207,7 +207,7 @@ fn after(board: &Catch, step: &Step) -> Option<Catch> {
     (next.outcome() != Outcome::Lost).then_some(next)
 }
 
-/// What a level has.
+/// Settings of a level.
 #[derive(Clone, Copy)]
 struct Plan {
     half: usize,

@@ -1,4 +1,4 @@
-//! What every game answers about its board.
+//! Rules of every game over its board.
 
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
@@ -33,10 +33,10 @@ pub(crate) trait Rules {
     /// Takes an input; true if it changed the board. An input that the rules do not allow changes nothing.
     fn take(&mut self, input: &Input) -> bool;
 
-    /// Where the game stands.
+    /// State with regard to the end.
     fn outcome(&self) -> Outcome;
 
-    /// How much of the goal is reached.
+    /// The part of the goal that is reached.
     fn progress(&self) -> Progress;
 
     /// Milliseconds of the page's clock between two ticks; `None` where or while time does not count.

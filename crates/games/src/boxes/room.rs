@@ -26,7 +26,7 @@ pub(super) struct Plan {
     pub(super) pushes: (u32, u32),
 }
 
-/// What does not change in a room.
+/// Walls and marks of a room.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     columns: usize,

@@ -41,7 +41,7 @@ pub(super) fn solve(start: &Merge) -> Option<Vec<Step>> {
     None
 }
 
-/// How promising a board is: few large numbers, which lie beside numbers alike, and empty cells.
+/// Promise of a board: few large numbers, which lie beside numbers alike, and empty cells.
 fn promise(board: &Merge) -> u32 {
     let squares: u32 = board.cells.iter().map(|number| number * number).sum();
     let empty = u32::try_from(board.cells.iter().filter(|number| **number == 0).count()).unwrap_or_default();

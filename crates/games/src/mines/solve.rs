@@ -48,7 +48,7 @@ fn safe_cells(field: &Mines) -> u128 {
     }
 }
 
-/// What two rules say together, if one lies within the other, or if all that the other has besides are mines.
+/// The rule that two rules give together, if one lies within the other, or if all that the other has besides are mines.
 fn difference((inner, few): Rule, (outer, many): Rule) -> Option<Rule> {
     let rest = outer & !inner;
     let shared = inner & outer;

@@ -64,7 +64,7 @@ fn search(start: &Swaps) -> Option<Vec<Step>> {
     None
 }
 
-/// How promising a board is: pieces that were collected, and then those of the wanted colour on the board.
+/// Promise of a board: pieces that were collected, and then those of the wanted colour on the board.
 fn promise(board: &Swaps) -> usize {
     let there = board.cells.iter().filter(|colour| **colour == board.wanted).count();
     usize::try_from(board.collected).unwrap_or_default() * 4 + there
