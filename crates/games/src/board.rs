@@ -1,16 +1,59 @@
 //! The board of any game.
 
+use palestra_widgets::Draw;
 use serde::{Deserialize, Serialize};
 
-use crate::boxes::Boxes;
-use crate::catch::Catch;
-use crate::merge::Merge;
-use crate::mines::Mines;
-use crate::rules::Rules;
+use crate::boxes::{self, Boxes};
+use crate::catch::{self, Catch};
+use crate::merge::{self, Merge};
+use crate::mines::{self, Mines};
+use crate::rules::{Drawn, Rules};
 use crate::scene::{GREEN, RED, Shape, WHITE};
-use crate::snake::Snake;
-use crate::swaps::Swaps;
+use crate::snake::{self, Snake};
+use crate::swaps::{self, Swaps};
 use crate::{Input, Outcome, Progress, Step};
+
+/// One game.
+#[derive(Clone, Copy)]
+pub struct Game {
+    /// Its name: letters, digits and `-`.
+    pub name: &'static str,
+    /// Its skill, as one sentence.
+    pub about: &'static str,
+    /// Draws a task. The same draw gives the same task.
+    pub draw: fn(&mut Draw) -> Task,
+}
+
+/// A task.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The instruction: the rules, the controls and the goal.
+    pub instruction: String,
+    /// Title of the page.
+    pub title: &'static str,
+    /// The board at the beginning.
+    pub board: Board,
+}
+
+/// Every game.
+#[must_use]
+pub fn all() -> Vec<Game> {
+    vec![
+        Game { name: "boxes", about: boxes::ABOUT, draw: |draw| Task::of(boxes::draw(draw), Board::Boxes) },
+        Game { name: "catch", about: catch::ABOUT, draw: |draw| Task::of(catch::draw(draw), Board::Catch) },
+        Game { name: "merge", about: merge::ABOUT, draw: |draw| Task::of(merge::draw(draw), Board::Merge) },
+        Game { name: "mines", about: mines::ABOUT, draw: |draw| Task::of(mines::draw(draw), Board::Mines) },
+        Game { name: "snake", about: snake::ABOUT, draw: |draw| Task::of(snake::draw(draw), Board::Snake) },
+        Game { name: "swaps", about: swaps::ABOUT, draw: |draw| Task::of(swaps::draw(draw), Board::Swaps) },
+    ]
+}
+
+impl Task {
+    fn of<B>(drawn: Drawn<B>, board: fn(B) -> Board) -> Self {
+        let Drawn { instruction, title, board: begun } = drawn;
+        Self { instruction, title, board: board(begun) }
+    }
+}
 
 /// The board of a game: plain data, which holds all that its rules look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +144,7 @@ impl Board {
         };
         let mut words = if with_words { self.rules().words() } else { Vec::new() };
         if let Some((told, colour)) = ending {
-            let (x, y) = (crate::page::WIDTH / 2, crate::page::HEIGHT / 2);
+            let (x, y) = (crate::canvas::WIDTH / 2, crate::canvas::HEIGHT / 2);
             shapes.push(Shape::Box(x - 120, y - 40, 240, 80, colour));
             shapes.push(Shape::Words(told.to_owned(), x, y, 28, WHITE));
             if with_words {

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
 use crate::input::Direction;
-use crate::rules::Rules;
+use crate::rules::{Drawn, Rules};
 use crate::scene::{BLUE, DARK, GREEN, ORANGE, PALE, RED, Scene};
-use crate::{Board, Game, Input, Outcome, Progress, Step, Task};
+use crate::{Input, Outcome, Progress, Step};
 
-pub(crate) const GAME: Game = Game { name: "boxes", about: "Pushes boxes onto marks without pulling.", draw };
+/// Its skill, as one sentence.
+pub(crate) const ABOUT: &str = "Pushes boxes onto marks without pulling.";
 
 /// A room with boxes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +144,7 @@ impl Rules for Boxes {
     }
 }
 
-fn draw(draw: &mut Draw) -> Task {
+pub(crate) fn draw(draw: &mut Draw) -> Drawn<Boxes> {
     let room = draw.level.of([
         room::Plan { edge: 7, walls: 4, boxes: 1, pushes: (3, 5) },
         room::Plan { edge: 7, walls: 3, boxes: 2, pushes: (6, 8) },
@@ -151,14 +152,14 @@ fn draw(draw: &mut Draw) -> Task {
         room::Plan { edge: 8, walls: 5, boxes: 3, pushes: (14, 18) },
     ]);
     let board = room.draw(draw);
-    Task {
+    Drawn {
         instruction: format!(
             "Push every box onto a mark, in at most {} moves. The arrow keys move you by one cell, and push a box that lies ahead if the \
              cell behind it is free. Boxes cannot be pulled, and one cannot push two at once.",
             board.moves_max
         ),
         title: "Boxes",
-        board: Board::Boxes(board),
+        board,
     }
 }
 

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
 use crate::input::ACTION_MS;
-use crate::rules::Rules;
+use crate::rules::{Drawn, Rules};
 use crate::scene::{BLUE, GREEN, INK, PALE, Scene};
-use crate::{Board, Game, Input, Outcome, Progress, Step, Task};
+use crate::{Input, Outcome, Progress, Step};
 
-pub(crate) const GAME: Game =
-    Game { name: "catch", about: "Catches falling things with a slow basket, by the pointer.", draw };
+/// Its skill, as one sentence.
+pub(crate) const ABOUT: &str = "Catches falling things with a slow basket, by the pointer.";
 
 /// Columns and rows.
 const GRID: Grid = Grid::new(9, 8);
@@ -242,7 +242,7 @@ fn things(draw: &mut Draw, plan: &Plan, begin: usize) -> Vec<Thing> {
     things
 }
 
-fn draw(draw: &mut Draw) -> Task {
+pub(crate) fn draw(draw: &mut Draw) -> Drawn<Catch> {
     let plan = draw.level.of([
         Plan { half: 1, goal: 3, misses_max: 2, gap: (4, 6), stone_in: 0, tick_ms: 500 },
         Plan { half: 1, goal: 6, misses_max: 2, gap: (3, 5), stone_in: 4, tick_ms: 500 },
@@ -266,7 +266,7 @@ fn draw(draw: &mut Draw) -> Task {
         has_begun: false,
         has_caught_stone: false,
     };
-    Task {
+    Drawn {
         instruction: format!(
             "Catch {goal} of the round balls that fall, and miss at most {misses_max}. The basket in the lowest row moves towards the column \
              of the pointer, by one column with each step of time, and balls fall by one row. A step comes every {tick_ms} milliseconds of \
@@ -274,7 +274,7 @@ fn draw(draw: &mut Draw) -> Task {
              passes by 500 milliseconds with each; noop(wait_ms) lets that much pass. A square stone in the basket loses the game."
         ),
         title: "Catching",
-        board: Board::Catch(board),
+        board,
     }
 }
 
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     fn board(things: &[Thing]) -> Catch {
-        let Board::Catch(board) = draw(&mut Draw::new(Level::Three, 1)).board else { panic!("a basket") };
+        let board = draw(&mut Draw::new(Level::Three, 1)).board;
         Catch { things: things.to_vec(), basket: 4, target: 4, goal: 2, misses_max: 0, ..board }
     }
 

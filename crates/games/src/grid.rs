@@ -1,7 +1,7 @@
 //! Cells of a board: their places on the canvas and their neighbours. A cell is counted from 0, row by row.
 
+use crate::canvas::{HEIGHT, WIDTH};
 use crate::input::Direction;
-use crate::page::{HEIGHT, WIDTH};
 use crate::scene::Scene;
 
 /// Height of the line of words above a board.
@@ -112,8 +112,8 @@ impl Grid {
         format!(
             "The middle of row 1, column 1 is at x = {}, y = {} in the window; each further column adds {edge} to x, each further row \
              adds {edge} to y.",
-            x + crate::page::LEFT,
-            y + crate::page::TOP
+            x + crate::canvas::LEFT,
+            y + crate::canvas::TOP
         )
     }
 }

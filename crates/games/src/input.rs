@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::page::{LEFT, TOP};
+use crate::canvas::{LEFT, TOP};
 
 /// Time that passes with every action of the browser, in milliseconds.
 pub(crate) const ACTION_MS: u32 = 500;

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
 use crate::input::Direction;
-use crate::rules::{Rules, chance};
+use crate::rules::{Drawn, Rules, chance};
 use crate::scene::{BLUE, GREEN, INK, ORANGE, PALE, PURPLE, RED, Scene, TEAL, WHITE};
-use crate::{Board, Game, Input, Outcome, Progress, Step, Task};
+use crate::{Input, Outcome, Progress, Step};
 
-pub(crate) const GAME: Game = Game { name: "merge", about: "Slides numbers, so that equal ones merge.", draw };
+/// Its skill, as one sentence.
+pub(crate) const ABOUT: &str = "Slides numbers, so that equal ones merge.";
 
 const GRID: Grid = Grid::new(4, 4);
 /// Numbers that lie on the board at the beginning.
@@ -147,18 +148,18 @@ impl Rules for Merge {
     }
 }
 
-fn draw(draw: &mut Draw) -> Task {
+pub(crate) fn draw(draw: &mut Draw) -> Drawn<Merge> {
     let (goal, moves_max) = draw.level.of([(32, 26), (64, 46), (128, 80), (256, 150)]);
     let seed = draw.seed();
     let mut board = Merge { seed, cells: vec![0; GRID.cells()], goal, moves: 0, moves_max };
     (0..FIRST).for_each(|event| board.add(event));
-    Task {
+    Drawn {
         instruction: format!(
             "Slide the numbers with the arrow keys: all of them move as far as they can, and two equal numbers that meet merge into \
              their sum. After each move a new 2 or 4 appears. Make the number {goal} in at most {moves_max} moves."
         ),
         title: "Merging numbers",
-        board: Board::Merge(board),
+        board,
     }
 }
 

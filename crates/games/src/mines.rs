@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
 use crate::input::Button;
-use crate::rules::Rules;
+use crate::rules::{Drawn, Rules};
 use crate::scene::{BLUE, DARK, GREEN, INK, ORANGE, PALE, PURPLE, RED, Scene, TEAL, WHITE};
-use crate::{Board, Game, Input, Outcome, Progress, Step, Task};
+use crate::{Input, Outcome, Progress, Step};
 
-pub(crate) const GAME: Game =
-    Game { name: "mines", about: "Opens every cell that has no mine, by what its neighbours tell.", draw };
+/// Its skill, as one sentence.
+pub(crate) const ABOUT: &str = "Opens every cell that has no mine, by what its neighbours tell.";
 
 /// Draws with as many mines; after them it is one mine less.
 const DRAWS: usize = 60;
@@ -166,18 +166,18 @@ fn field(draw: &mut Draw, grid: Grid, mines: usize) -> Mines {
     }
 }
 
-fn draw(draw: &mut Draw) -> Task {
+pub(crate) fn draw(draw: &mut Draw) -> Drawn<Mines> {
     let (edge, mines) = draw.level.of([(5, 4), (7, 8), (9, 15), (11, 25)]);
     let field = field(draw, Grid::new(edge, edge), mines);
     let mines = field.count(|cell| cell.mine);
-    Task {
+    Drawn {
         instruction: format!(
             "Open every cell that has no mine. A left click opens a cell, and a right click marks one or takes the mark off; marks are no \
              part of the goal. An open cell tells how many of the up to eight cells around it have mines. There are {mines} mines, and \
              thought alone finds all of them. One opened mine loses the game."
         ),
         title: "Mines",
-        board: Board::Mines(field),
+        board: field,
     }
 }
 

@@ -3,15 +3,7 @@
 use palestra_widgets::page_of;
 
 use crate::View;
-
-/// Left edge of the canvas in the window.
-pub(crate) const LEFT: i64 = 276;
-/// Upper edge of the canvas in the window.
-pub(crate) const TOP: i64 = 110;
-/// Width of the canvas.
-pub(crate) const WIDTH: i64 = 720;
-/// Height of the canvas.
-pub(crate) const HEIGHT: i64 = 560;
+use crate::canvas::{HEIGHT, LEFT, TOP, WIDTH};
 
 const SCRIPT: &str = include_str!("page/page.js");
 

@@ -28,6 +28,16 @@ pub struct Progress {
     pub goal: u32,
 }
 
+/// A drawn game.
+pub(crate) struct Drawn<B> {
+    /// The instruction: the rules, the controls and the goal.
+    pub(crate) instruction: String,
+    /// Title of the page.
+    pub(crate) title: &'static str,
+    /// The board at the beginning.
+    pub(crate) board: B,
+}
+
 /// Rules of a game over its board. Nothing is random but by the board's own seed.
 pub(crate) trait Rules {
     /// Takes an input; true if it changed the board. An input that the rules do not allow changes nothing.

@@ -38,7 +38,7 @@ pub(crate) struct Scene {
 impl Scene {
     /// An empty board under a line of words.
     pub(crate) fn titled(title: String) -> Self {
-        Self { shapes: vec![Shape::Words(title, crate::page::WIDTH / 2, 18, 18, INK)] }
+        Self { shapes: vec![Shape::Words(title, crate::canvas::WIDTH / 2, 18, 18, INK)] }
     }
 
     pub(crate) fn rectangle(&mut self, (left, top): (i64, i64), (width, height): (i64, i64), colour: &'static str) {

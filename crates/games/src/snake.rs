@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
 use crate::input::Direction;
-use crate::rules::{Rules, chance};
+use crate::rules::{Drawn, Rules, chance};
 use crate::scene::{BLUE, DARK, GREEN, PALE, RED, Scene};
-use crate::{Board, Game, Input, Outcome, Progress, Step, Task};
+use crate::{Input, Outcome, Progress, Step};
 
-pub(crate) const GAME: Game =
-    Game { name: "snake", about: "Steers a snake that moves with time to what it eats.", draw };
+/// Its skill, as one sentence.
+pub(crate) const ABOUT: &str = "Steers a snake that moves with time to what it eats.";
 
 /// Length of the snake at the beginning.
 const LENGTH: usize = 3;
@@ -161,7 +161,7 @@ impl Rules for Snake {
     }
 }
 
-fn draw(draw: &mut Draw) -> Task {
+pub(crate) fn draw(draw: &mut Draw) -> Drawn<Snake> {
     let (edge, walls, goal, tick_ms) = draw.level.of([(7, 0, 2, 500), (8, 0, 4, 500), (9, 5, 6, 500), (10, 8, 9, 250)]);
     let grid = Grid::new(edge, edge);
     let row = draw.place(edge);
@@ -194,7 +194,7 @@ fn draw(draw: &mut Draw) -> Task {
         is_dead: false,
     };
     board.place_apple();
-    Task {
+    Drawn {
         instruction: format!(
             "Steer the snake with the arrow keys, so that it eats {goal} apples within {ticks_max} of its steps. It waits for the first \
              key, and then moves by one cell every {tick_ms} milliseconds of the page's time, which stands still between your actions and \
@@ -202,7 +202,7 @@ fn draw(draw: &mut Draw) -> Task {
              meet the edge, a wall or itself, and cannot turn back."
         ),
         title: "Snake",
-        board: Board::Snake(board),
+        board,
     }
 }
 
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     fn begun() -> Snake {
-        let Board::Snake(mut snake) = draw(&mut Draw::new(Level::One, 1)).board else { panic!("a snake") };
+        let mut snake = draw(&mut Draw::new(Level::One, 1)).board;
         // Row 3 of seven, with the head in column 2.
         snake.body = vec![23, 22, 21];
         snake.apple = 0;

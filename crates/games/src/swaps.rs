@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
 use crate::input::Direction;
-use crate::rules::{Rules, chance};
+use crate::rules::{Drawn, Rules, chance};
 use crate::scene::{BLUE, DARK, GREEN, ORANGE, PALE, PURPLE, RED, Scene, TEAL};
-use crate::{Board, Game, Input, Outcome, Progress, Step, Task};
+use crate::{Input, Outcome, Progress, Step};
 
-pub(crate) const GAME: Game =
-    Game { name: "swaps", about: "Swaps neighbours, so that three alike lie in line and go.", draw };
+/// Its skill, as one sentence.
+pub(crate) const ABOUT: &str = "Swaps neighbours, so that three alike lie in line and go.";
 
 /// Colours: their names and how they look.
 const COLOURS: [(&str, &str); 7] = [
@@ -211,7 +211,7 @@ impl Rules for Swaps {
     }
 }
 
-fn draw(draw: &mut Draw) -> Task {
+pub(crate) fn draw(draw: &mut Draw) -> Drawn<Swaps> {
     let (edge, colours, goal, moves_max) =
         draw.level.of([(6, 4, 10, 6), (6, 5, 12, 8), (7, 6, 14, 12), (8, 7, 18, 14)]);
     let wanted = draw.place(colours);
@@ -235,7 +235,7 @@ fn draw(draw: &mut Draw) -> Task {
     let greedy = solve::greedy(&board).map_or(0, |swaps| swaps.len());
     board.moves_max = moves_max.max(u32::try_from(greedy).unwrap_or(moves_max));
     let moves_max = board.moves_max;
-    Task {
+    Drawn {
         instruction: format!(
             "Collect {goal} {} pieces in at most {moves_max} swaps. Drag a piece onto the one beside, above or below it to swap the two; \
              they only stay so if at least three alike then lie in line. Those go, what is above falls down, and new pieces come from \
@@ -243,7 +243,7 @@ fn draw(draw: &mut Draw) -> Task {
             COLOURS[wanted].0
         ),
         title: "Three in line",
-        board: Board::Swaps(board),
+        board,
     }
 }
 
@@ -255,7 +255,7 @@ mod tests {
 
     /// Four by four: a swap of the last two pieces of the first column brings three of colour 0 into line.
     fn board() -> Swaps {
-        let Board::Swaps(board) = draw(&mut Draw::new(Level::One, 1)).board else { panic!("pieces") };
+        let board = draw(&mut Draw::new(Level::One, 1)).board;
         let cells = vec![0, 1, 2, 3, 0, 2, 3, 1, 1, 3, 2, 0, 0, 1, 3, 2];
         Swaps { columns: 4, rows: 4, cells, wanted: 0, goal: 3, ..board }
     }
@@ -289,7 +289,7 @@ mod tests {
     fn boards_always_have_a_swap_and_nothing_in_line() {
         for level in Level::ALL {
             for seed in 0..20 {
-                let Board::Swaps(mut board) = draw(&mut Draw::new(level, seed)).board else { panic!("pieces") };
+                let mut board = draw(&mut Draw::new(level, seed)).board;
                 (board.goal, board.moves_max) = (u32::MAX, 20);
                 while board.outcome() == Outcome::Open {
                     assert!(board.in_line().is_empty(), "{level:?} {seed}");

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use palestra_browser::Answer;
-use palestra_browser::{Chromium, Context, Launch, Observed, Request, Settings, Site, action, find_program};
+use palestra_browser::{
+    Chromium, Context, Launch, Observed, PictureSettings, Request, Settings, Site, action, find_program,
+};
 use palestra_games::{Board, Game, Input, Outcome, Task, all, document};
 use palestra_sandbox::image::Images;
 use palestra_sandbox::{Backend as _, Local, Start, shipped};
@@ -83,7 +85,8 @@ impl Seat {
     }
 
     async fn picture(&self) -> Vec<u8> {
-        self.context.screenshot(false, 1.0).await.unwrap_or_else(|_| panic!("a screenshot"))
+        let picture = self.context.picture(&PictureSettings::default()).await.unwrap_or_else(|_| panic!("a picture"));
+        picture.bytes
     }
 
     fn board(&self) -> Board {

@@ -5,7 +5,9 @@
 mod answer;
 mod documentation;
 mod encyclopaedia;
+mod fact;
 mod forum;
+mod frame;
 mod map;
 mod markup;
 mod names;
@@ -14,9 +16,12 @@ mod page;
 mod proof;
 mod question;
 mod site;
+mod template;
 
 pub use answer::Answer;
+pub use fact::{Fact, Kind};
 pub use page::Link;
 pub use palestra_widgets::{Draw, Level};
-pub use question::{Fact, Kind, Question, Task, Template, all};
+pub use question::Question;
 pub use site::{Page, Site};
+pub use template::{Task, Template, all};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::Fact;
+use crate::fact::Fact;
 use crate::markup::{self, text};
 
 /// A link of a page.

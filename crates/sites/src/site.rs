@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use crate::markup::{self, Frame};
+use crate::fact::{Fact, Kind};
+use crate::frame::{Frame, SEARCH, style};
+use crate::markup;
 use crate::page::{Draft, Link, links};
-use crate::{Fact, Kind};
 
 /// Results of a search.
 const RESULTS_MAX: usize = 20;
 
-/// The address of the search.
-pub(crate) const SEARCH: &str = "/search";
 /// The address of the style sheet.
 const STYLE: &str = "/site.css";
 
@@ -56,7 +55,7 @@ impl Site {
     pub fn get(&self, path: &str, query: &str) -> Option<(&'static str, String)> {
         let html = "text/html; charset=utf-8";
         match path {
-            STYLE => Some(("text/css; charset=utf-8", markup::style(self.kind))),
+            STYLE => Some(("text/css; charset=utf-8", style(self.kind))),
             SEARCH => Some((html, self.search(query))),
             path => self.pages.get(path).map(|page| (html, page.html.clone())),
         }

@@ -68,7 +68,7 @@ fn parse(text: &str) -> Option<Day> {
         return None;
     }
     let text = text.trim().trim_end_matches('.').to_lowercase();
-    let words = text.split(|letter: char| matches!(letter, ' ' | ',' | '-' | '/')).filter(|word| !word.is_empty());
+    let words = text.split([' ', ',', '-', '/']).filter(|word| !word.is_empty());
     let mut words: Vec<&str> = words.map(|word| word.trim_end_matches('.')).collect();
     let weekday = words.first().and_then(|word| WEEKDAYS.iter().find(|(name, _)| is_short(word, name)));
     if weekday.is_some() {

@@ -15,6 +15,8 @@ mod widgets;
 
 use std::sync::Arc;
 
+use kind::WebKind;
+
 pub use own::{FAMILY, Submission, kind, parse};
 use palestra_browser::Browsers;
 use palestra_environment::EnvironmentKind;

@@ -313,7 +313,7 @@ fn answer(written: &Value) -> Result<Answer, (String, String)> {
     let answer = match written {
         Value::Object(members) => {
             if let Some(other) = members.keys().find(|name| !["is", "by"].contains(&name.as_str())) {
-                return Err(wrong("answer", format!("has no field {other:?}: write `is` and `by`")));
+                return Err(wrong("answer", format!("has no field {other:?}: leave it out, and use `is` and `by`")));
             }
             let is = members.get("is").cloned();
             let is =

@@ -58,9 +58,9 @@ impl<'de> Deserialize<'de> for Packed {
 pub(super) fn unzipped(decoder: impl std::io::Read) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = decoder.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| format!("it cannot be uncompressed ({error})"))?;
+    read.map_err(|error| format!("the bytes cannot be uncompressed, pack them again ({error})"))?;
     if bytes.len() > BYTES_MAX {
-        return Err(format!("it has more than {BYTES_MAX} bytes once it is uncompressed"));
+        return Err(format!("the content has more than {BYTES_MAX} bytes once it is uncompressed: split it"));
     }
     Ok(bytes)
 }

@@ -106,7 +106,7 @@ impl StoredContent {
 ///
 /// # Errors
 /// With every fault.
-pub fn parse(submission: Submission, browsers: &Browsers, left: Left) -> Result<Parsed, Vec<Fault>> {
+pub fn parse(submission: &Submission, browsers: &Browsers, left: Left) -> Result<Parsed, Vec<Fault>> {
     let files = at_top(&submission.files);
     let manifest = match (files.get(MANIFEST), miniwob::found(&files)) {
         (Some(text), _) => manifest::read(text, files.get(TASKS).map(Vec::as_slice))?,
@@ -121,7 +121,7 @@ pub fn parse(submission: Submission, browsers: &Browsers, left: Left) -> Result<
     if browsers.program().is_err() {
         return Err(vec![Fault { detail: NO_BROWSER.to_owned(), ..Fault::default() }]);
     }
-    let draft = Draft::of(&submission, &manifest, &files)?;
+    let draft = Draft::of(submission, &manifest, &files)?;
     let ended = |detail: String| Err(vec![Fault { detail, ..Fault::default() }]);
     let mut faults = tokio::runtime::Handle::current().block_on(async {
         tokio::select! {
@@ -251,9 +251,10 @@ impl Draft {
             }
         }
         if kept.is_empty() {
-            let told = left_out
-                .iter()
-                .map(|why| Fault { detail: format!("no page can be played here: {why}"), ..Fault::default() });
+            let told = left_out.iter().map(|why| Fault {
+                detail: format!("no page can be played here, choose another folder: {why}"),
+                ..Fault::default()
+            });
             return Err(told.collect());
         }
         self.notes.push(format!("{} pages are played, {} are left out", kept.len(), left_out.len()));
@@ -403,7 +404,7 @@ fn sites_of(
                 stored.recorded.extend(exchanges);
             }
             Err(detail) => {
-                faults.push(Fault { file: Some(name.clone()), field: Some(field), detail, ..Fault::default() })
+                faults.push(Fault { file: Some(name.clone()), field: Some(field), detail, ..Fault::default() });
             }
         }
     }

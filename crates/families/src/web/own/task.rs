@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    fn task(fields: Value) -> SiteTask {
+    fn task(fields: &Value) -> SiteTask {
         let mut task = json!({"instruction": "Look.", "start": "http://a.test/", "trainable": true});
         task.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         serde_json::from_value(task).unwrap()
@@ -177,18 +177,18 @@ mod tests {
 
     #[test]
     fn an_answer_is_compared_by_its_rule() {
-        let price = task(json!({"answer": {"is": [12.5, "13"], "by": "number"}}));
+        let price = task(&json!({"answer": {"is": [12.5, "13"], "by": "number"}}));
         for (answer, right) in [(Some("$12.50"), true), (Some("13"), true), (Some("12"), false), (None, false)] {
             assert_eq!(is_right(&price, answer, false, &[]), right, "{answer:?}");
         }
         assert!(!is_right(&price, Some("13"), true, &[]), "who gives up does not answer");
-        let day = task(json!({"answer": {"is": "2031-05-05", "by": "date"}}));
+        let day = task(&json!({"answer": {"is": "2031-05-05", "by": "date"}}));
         assert!(is_right(&day, Some("May 5th, 2031"), false, &[]));
     }
 
     #[test]
     fn all_requests_have_to_be_made_beside_the_answer() {
-        let both = task(json!({
+        let both = task(&json!({
             "answer": {"is": "yes", "by": "text"},
             "requests": [{"method": "GET", "address": "http://a.test/b"}, {"method": "POST", "address": "http://a.test/c"}],
         }));
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn only_giving_up_is_right_where_nothing_can_be_done() {
-        let none = task(json!({"infeasible": true}));
+        let none = task(&json!({"infeasible": true}));
         assert!(is_right(&none, None, true, &[]) && !is_right(&none, None, false, &[]));
     }
 

@@ -170,7 +170,7 @@ impl MiniwobKind {
 }
 
 fn read(secret: &Value) -> Result<Secret, String> {
-    Secret::deserialize(secret).map_err(|error| format!("the task's secret is broken: {error}"))
+    Secret::deserialize(secret).map_err(|error| format!("the task's secret is broken, choose another task: {error}"))
 }
 
 impl TaskGenerator for MiniwobKind {

@@ -69,7 +69,7 @@ struct Field {
 pub(super) fn read(bytes: &[u8]) -> Result<Recording, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let har: Har = serde_json::from_slice(bytes)
-        .map_err(|error| format!("is no HAR 1.2 document: export it again from the browser ({error})"))?;
+        .map_err(|error| format!("the file is no HAR 1.2 document: export it again from the browser ({error})"))?;
     let mut recording = Recording::default();
     for (number, Entry { request, response }) in har.log.entries.into_iter().enumerate() {
         let place = |why: &str| format!("entry {number} ({}): {why}", request.url);
@@ -108,10 +108,10 @@ fn body(content: &Content) -> Result<Option<Vec<u8>>, String> {
         (None, _) => Ok((content.size <= 0).then(Vec::new)),
         (Some(text), Some("base64")) => {
             let decoded = STANDARD.decode(text.trim());
-            decoded.map(Some).map_err(|_| "its body is no base64: record it again".to_owned())
+            decoded.map(Some).map_err(|_| "a body is no base64: record it again".to_owned())
         }
         (Some(text), None | Some("")) => Ok(Some(text.clone().into_bytes())),
-        (Some(_), Some(other)) => Err(format!("its body is encoded as {other:?}: record it as text or base64")),
+        (Some(_), Some(other)) => Err(format!("a body is encoded as {other:?}: record it as text or base64")),
     }
 }
 
@@ -194,18 +194,18 @@ mod tests {
         let error = recording(&[without]).unwrap_err();
         assert_eq!(
             error,
-            "has no answer that can be replayed (1 answers without a body): record it with the bodies of answers"
+            "the recording has no answer that can be replayed (1 answers without a body): record it with the bodies of answers"
         );
     }
 
     #[test]
     fn what_is_no_har_is_refused_with_the_place() {
         for broken in ["", "[]", "{\"log\": {}}", "{\"log\": {\"entries\": [{\"request\": {}}]}}"] {
-            assert!(read(broken.as_bytes()).unwrap_err().starts_with("is no HAR 1.2 document"), "{broken}");
+            assert!(read(broken.as_bytes()).unwrap_err().starts_with("the file is no HAR 1.2 document"), "{broken}");
         }
         let odd = entry("GET", "https://a.test/", 200, &json!({"text": "hi", "encoding": "quoted-printable"}));
         let error = recording(&[odd]).unwrap_err();
-        assert!(error.starts_with("entry 0 (https://a.test/): its body is encoded"), "{error}");
+        assert!(error.starts_with("entry 0 (https://a.test/): a body is encoded"), "{error}");
         let odd = entry("GET", "https://a.test/", 200, &json!({"text": "!", "encoding": "base64"}));
         assert!(recording(&[odd]).unwrap_err().contains("is no base64"));
     }

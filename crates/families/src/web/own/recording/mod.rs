@@ -70,7 +70,7 @@ impl Recording {
 
     fn add(&mut self, exchange: Exchange) -> Result<(), String> {
         if self.exchanges.len() >= EXCHANGES_MAX {
-            return Err(format!("has more than {EXCHANGES_MAX} requests: split it, or leave some out"));
+            return Err(format!("the recording has more than {EXCHANGES_MAX} requests: split it, or leave some out"));
         }
         self.exchanges.push(exchange);
         Ok(())
@@ -92,7 +92,9 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Recording, String> {
         let reasons: Vec<String> =
             recording.left_out.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
         let why = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
-        return Err(format!("has no answer that can be replayed{why}: record it with the bodies of answers"));
+        return Err(format!(
+            "the recording has no answer that can be replayed{why}: record it with the bodies of answers"
+        ));
     }
     Ok(recording)
 }

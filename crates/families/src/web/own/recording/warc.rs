@@ -45,9 +45,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recording, String> {
     let bytes = if bytes.starts_with(&GZIP) {
         let mut decoder = MultiGzDecoder::new(bytes).take(BYTES_MAX + 1);
         let unzipped = decoder.read_to_end(&mut plain);
-        unzipped.map_err(|error| format!("cannot be uncompressed: record it again, or copy it whole ({error})"))?;
+        unzipped
+            .map_err(|error| format!("the file cannot be uncompressed: record it again, or copy it whole ({error})"))?;
         if plain.len() as u64 > BYTES_MAX {
-            return Err(format!("has more than {BYTES_MAX} bytes once it is uncompressed: split it"));
+            return Err(format!("the file has more than {BYTES_MAX} bytes once it is uncompressed: split it"));
         }
         plain.as_slice()
     } else {
@@ -67,7 +68,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recording, String> {
     for (number, record) in records.iter().enumerate() {
         let names = [record.field("WARC-Record-ID"), record.field("WARC-Concurrent-To")];
         let asked = names.into_iter().flatten().find_map(|name| requests.get(name));
-        take(&mut recording, record, asked).map_err(|why| format!("record {number}: {why}"))?;
+        take(&mut recording, record, asked)
+            .map_err(|why| format!("the record {number} is broken, record it again: {why}"))?;
     }
     Ok(recording)
 }
@@ -133,7 +135,7 @@ fn records(bytes: &[u8]) -> Result<Vec<Record<'_>>, String> {
         records.push(Record { fields, block: whole });
         rest = trimmed(&block[length..]);
     }
-    if records.is_empty() { Err("is empty: record it again".to_owned()) } else { Ok(records) }
+    if records.is_empty() { Err("the file is empty: record it again".to_owned()) } else { Ok(records) }
 }
 
 /// Bytes without the empty lines in front.
@@ -211,10 +213,10 @@ mod tests {
         let plain = sample().concat();
         let (last, _) = plain.char_indices().nth(plain.len() - 20).unwrap();
         let error = read(&plain.as_bytes()[..last]).unwrap_err();
-        assert!(error.starts_with("record 7: ") && error.contains("copy it whole"), "{error}");
+        assert!(error.starts_with("the record 7 is broken") && error.contains("copy it whole"), "{error}");
         let by_record: Vec<u8> = sample().iter().flat_map(|record| zipped(record)).collect();
         let error = read(&by_record[..by_record.len() - 4]).unwrap_err();
-        assert!(error.starts_with("cannot be uncompressed"), "{error}");
+        assert!(error.starts_with("the file cannot be uncompressed"), "{error}");
     }
 
     #[test]
