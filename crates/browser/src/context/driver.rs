@@ -145,6 +145,7 @@ impl Driver {
         self.shared.change(|state| state.tab(&self.target).map(|tab| tab.requests += 1));
         let stand = self.shared.stand.lock().clone();
         let answer = match (request(params), stand, self.shared.site.get()) {
+            (Some(request), ..) if is_for_an_icon(params, &request) => Answer::text(204, "image/x-icon", ""),
             (Some(request), Some(stand), _) => stand.answer(&request),
             (Some(request), None, Some(site)) => site.answer(request).await,
             _ => Answer::Blocked,
@@ -189,6 +190,11 @@ pub(super) fn catch_up(shared: &Arc<Shared>, channel: &Channel, target: &str, fr
         let _ = channel.call("Page.navigate", json!({"url": url})).await;
         shared.change(|state| state.tab(&target).map(|tab| tab.requests -= 1));
     });
+}
+
+/// True if the browser asks by itself for the icon of a tab, which nobody sees. A page that names an icon is asked for that.
+fn is_for_an_icon(params: &Value, request: &Request) -> bool {
+    params["resourceType"] == "Other" && request.url.path() == "/favicon.ico"
 }
 
 /// A request as the protocol tells it; `None` where its address is none.
