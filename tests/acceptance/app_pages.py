@@ -10,7 +10,7 @@ from playwright.sync_api import sync_playwright
 
 APPS = ["bank", "calendar", "chat", "files", "helpdesk", "mail", "phone", "retail", "sheet", "shop", "travel", "workspace"]
 SIZES = [(1280, 900), (390, 844)]
-PAGES_LONG, PAGES_SHORT = 30, 2
+PAGES_LONG, PAGES_SHORT = 30, 1
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 CHROMIUM = "/usr/bin/chromium"
 # What is cut off, and which two controls lie over each other, in pixels.
@@ -70,8 +70,7 @@ def look(page, app, number, address, width, folder):
 
 def walk(page, found):
     """Back and reload show the pages that one expects."""
-    if len(found) < 2:
-        return
+    expect(len(found) > 1, f"there is one page alone: {found}")
     page.goto(found[0])
     page.goto(found[1])
     title = page.title()
@@ -106,8 +105,9 @@ def run(short):
             base = server.url + session["page"]
             for width, height in SIZES:
                 page = browser.new_page(viewport={"width": width, "height": height})
-                found = addresses(page, base, PAGES_SHORT if short else PAGES_LONG)
-                for number, address in enumerate(found):
+                most = PAGES_SHORT if short else PAGES_LONG
+                found = addresses(page, base, max(most, 2))
+                for number, address in enumerate(found[:most]):
                     faults += look(page, app, number, address, width, folder)
                     looked += 1
                 walk(page, found)
@@ -115,8 +115,8 @@ def run(short):
             page = browser.new_page()
             end(page, base)
             page.close()
-            closed = api.get(f"/v1/sessions/{session['id']}")
-            expect(closed["verdict"] is not None if "verdict" in closed else True, f"the task of {app} was not ended")
+            episode = api.get(f"/v1/episodes/{session['episode']}")
+            expect(episode["terminated"], f"the task of {app} was not ended by its bar: {episode['state']}")
         browser.close()
     expect(not faults, f"{len(faults)} faults of pages:\n" + "\n".join(faults[:40]))
     return f"{looked} views of pages of {len(APPS)} apps without a fault; pictures in {folder}"
