@@ -62,10 +62,13 @@ pub struct StandIn {
 }
 
 impl Images {
-    /// The images in `folder`.
+    /// The images in `folder`. Sandboxes start elsewhere, so that it is kept as an absolute path.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), aliases: Arc::default(), packages: Arc::default() }
+        let folder = folder.into();
+        // Only an empty path has no absolute form.
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        Self { folder, aliases: Arc::default(), packages: Arc::default() }
     }
 
     /// The same with the operator's aliases of base images.
@@ -240,6 +243,7 @@ mod tests {
         }
         assert_eq!(images.list().expect("listed").len(), 1);
         assert_eq!(Images::new(folder.path().join("none")).list().expect("listed").len(), 0);
+        assert!(Images::new("data/images").folder.is_absolute());
     }
 
     #[test]
