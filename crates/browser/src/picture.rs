@@ -26,7 +26,7 @@ pub enum PictureFormat {
     /// PNG: exact.
     #[default]
     Png,
-    /// WebP: about a third of the size, not exact.
+    /// WebP: smaller, not exact.
     Webp,
 }
 

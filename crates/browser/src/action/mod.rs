@@ -320,6 +320,12 @@ impl OneOrMore {
 }
 
 impl Action {
+    /// True if it looks closer at a page, which goes on in no way.
+    #[must_use]
+    pub const fn looks(&self) -> bool {
+        matches!(self, Self::Screenshot(_) | Self::PageText {} | Self::PageHtml {})
+    }
+
     /// The action of a tool call.
     ///
     /// # Errors

@@ -41,8 +41,10 @@ impl Context {
     /// When the browser fails. An action that does not fit the page is no such failure: [`Performed::error`] tells of it.
     pub async fn perform(&self, action: &Action) -> Result<Performed, BrowserError> {
         let mut performed = Performed::default();
+        if action.looks() {
+            return self.look(action).await;
+        }
         match action {
-            Action::Screenshot(_) | Action::PageText {} | Action::PageHtml {} => return self.look(action).await,
             Action::SendMsgToUser { text } => performed.message = Some(text.clone()),
             Action::ReportInfeasible { reason } => performed.infeasible = Some(reason.clone()),
             _ => {}

@@ -14,12 +14,18 @@ use crate::error::BrowserError;
 use crate::picture::{PictureFormat, PictureSettings};
 use crate::tree::{Node, Tree};
 
-/// Height of the largest picture, in pixels of the page.
-const HEIGHT_MAX: f64 = 16_384.0;
+/// Longest side of a picture in its own pixels: more is beyond what Chromium draws at once.
+const SIDE_MAX: f64 = 16_384.0;
+/// Width of the widest page that is drawn whole, in pixels of the page.
+const WIDTH_MAX: f64 = 4_096.0;
 /// Quality of WebP, of 100.
 const QUALITY: u32 = 80;
 /// Most marks in a picture.
 const MARKS_MAX: usize = 300;
+/// Elements that are looked for, in the order of the tree.
+const ACTIVE_MAX: usize = 5_000;
+/// Elements whose places are asked for at once.
+const ASKED_AT_ONCE: usize = 250;
 /// Roles of elements that one acts on, whether they take the focus or not.
 const ACTIVE: [&str; 16] = [
     "button",
@@ -55,6 +61,8 @@ pub struct Picture {
     pub scale: f64,
     /// The marks in it.
     pub marks: Vec<Mark>,
+    /// Elements beyond the bound, for which nobody looked.
+    pub marks_left_out: usize,
 }
 
 /// The frame around an element in a picture, in pixels of the page from the picture's left upper corner.
@@ -99,7 +107,8 @@ impl Context {
         let seen = Part { x: left, y: top, width, height };
         let part = if settings.whole_page {
             let (width, height) = (number("cssContentSize", "width"), number("cssContentSize", "height"));
-            Part { x: 0.0, y: 0.0, width, height: height.min(HEIGHT_MAX) }
+            let height_max = SIDE_MAX / settings.scale.max(1.0);
+            Part { x: 0.0, y: 0.0, width: width.min(WIDTH_MAX), height: height.min(height_max) }
         } else {
             seen
         };
@@ -111,31 +120,39 @@ impl Context {
             "format": format, "quality": QUALITY, "clip": clip, "captureBeyondViewport": settings.whole_page, "optimizeForSpeed": true,
         });
         let mut shot = channel.call("Page.captureScreenshot", shot).await?;
-        let marks = if settings.marks { self.marks(seen, part).await? } else { Vec::new() };
+        let (marks, marks_left_out) = if settings.marks { self.marks(seen, part).await? } else { (Vec::new(), 0) };
         let data =
             if settings.marks { self.draw(shot["data"].take(), settings, &marks).await? } else { shot["data"].take() };
         let unread =
             |why: String| BrowserError::Gone(format!("its picture cannot be read ({why}): open a new session"));
         let bytes = STANDARD.decode(data.as_str().unwrap_or_default()).map_err(|error| unread(error.to_string()))?;
         let (width, height) = size_of(&bytes).ok_or_else(|| unread("it is neither PNG nor WebP".to_owned()))?;
-        Ok(Picture { format: settings.format, bytes, width, height, scale: settings.scale, marks })
+        Ok(Picture { format: settings.format, bytes, width, height, scale: settings.scale, marks, marks_left_out })
     }
 
-    /// Frames of the elements in a part of the page that can be acted on, in the order of the tree. Of what is in sight, those are left
-    /// out over which something else lies.
-    async fn marks(&self, seen: Part, part: Part) -> Result<Vec<Mark>, BrowserError> {
+    /// Frames of the elements in a part of the page that can be acted on, in the order of the tree, and how many elements were not
+    /// looked for. Of what is in sight, those are left out over which something else lies.
+    async fn marks(&self, seen: Part, part: Part) -> Result<(Vec<Mark>, usize), BrowserError> {
         let tree = self.tree().await?;
         let active: Vec<usize> = (0..tree.nodes.len()).filter(|place| is_active(&tree.nodes[*place])).collect();
         let channel = self.front()?;
-        let quads = active.iter().map(|place| json!({"backendNodeId": tree.nodes[*place].backend})).collect();
-        let quads = channel.call_all("DOM.getContentQuads", quads).await?;
-        let framed = active.iter().zip(quads).filter_map(|(place, told)| {
-            let frame = told.ok().and_then(|told| around(&told["quads"][0]))?;
-            // They are told from the corner of the window.
-            let frame = Part { x: frame.x + seen.x, y: frame.y + seen.y, ..frame };
-            within(frame, part).map(|frame| (*place, frame))
-        });
-        let framed: Vec<(usize, Part)> = framed.take(MARKS_MAX).collect();
+        let (mut framed, mut looked) = (Vec::new(), 0);
+        for some in active[..active.len().min(ACTIVE_MAX)].chunks(ASKED_AT_ONCE) {
+            if framed.len() >= MARKS_MAX {
+                break;
+            }
+            let asked = some.iter().map(|place| json!({"backendNodeId": tree.nodes[*place].backend})).collect();
+            let quads = channel.call_all("DOM.getContentQuads", asked).await?;
+            looked += some.len();
+            framed.extend(some.iter().zip(quads).filter_map(|(place, told)| {
+                let frame = told.ok().and_then(|told| around(&told["quads"][0]))?;
+                // They are told from the corner of the window.
+                let frame = Part { x: frame.x + seen.x, y: frame.y + seen.y, ..frame };
+                within(frame, part).map(|frame| (*place, frame))
+            }));
+        }
+        let beyond = framed.len().saturating_sub(MARKS_MAX);
+        framed.truncate(MARKS_MAX);
         let middles = framed.iter().map(|(_, frame)| middle(*frame)).collect();
         let hits = channel.call_all("DOM.getNodeForLocation", middles).await?;
         let owners = owners(&tree);
@@ -151,7 +168,7 @@ impl Context {
             width: frame.width,
             height: frame.height,
         };
-        Ok(shown.map(mark).collect())
+        Ok((shown.map(mark).collect(), active.len() - looked + beyond))
     }
 
     /// Draws marks into a picture, in a world of the page that no script of it sees.
@@ -159,7 +176,9 @@ impl Context {
         let channel = self.front()?;
         let main = self.shared.state.lock().front().map(|tab| tab.target.clone());
         let world = channel.call("Page.createIsolatedWorld", json!({"frameId": main, "worldName": WORLD})).await?;
-        let arguments = [data, settings.format.media_type().into(), settings.scale.into(), json!(marks)];
+        let media_type = settings.format.media_type();
+        let arguments =
+            [data, media_type.into(), (f64::from(QUALITY) / 100.0).into(), settings.scale.into(), json!(marks)];
         let arguments: Vec<Value> = arguments.into_iter().map(|value| json!({"value": value})).collect();
         let call = json!({
             "functionDeclaration": DRAW,
@@ -235,7 +254,7 @@ fn size_of(bytes: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// Draws frames with ids into a picture. Colours take turns, so that neighbours differ.
-const DRAW: &str = "async function (data, type, scale, marks) {
+const DRAW: &str = "async function (data, type, quality, scale, marks) {
   const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
   const bitmap = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
   const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
@@ -258,7 +277,7 @@ const DRAW: &str = "async function (data, type, scale, marks) {
     pen.fillStyle = '#ffffff';
     pen.fillText(mark.id, left + 2, top + 1);
   });
-  const blob = await canvas.convertToBlob({ type, quality: 0.8 });
+  const blob = await canvas.convertToBlob({ type, quality });
   const drawn = new Uint8Array(await blob.arrayBuffer());
   let letters = '';
   for (let at = 0; at < drawn.length; at += 32768) letters += String.fromCharCode(...drawn.subarray(at, at + 32768));

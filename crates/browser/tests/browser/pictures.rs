@@ -68,6 +68,22 @@ async fn marks_frame_what_can_be_acted_on_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_of_any_size_have_a_picture_and_what_is_left_out_is_counted() {
+    let Some(world) = World::start().await else { return };
+    let buttons: String = (0..600).map(|number| format!("<button>{number}</button>")).collect();
+    let (near, far) = ("width:4000px", "width:9000px;height:40000px");
+    let page =
+        format!("<!doctype html><title>Large</title><div style='{near}'>{buttons}</div><div style='{far}'></div>");
+    let context = on(&world, &page).await;
+    let whole = PictureSettings { whole_page: true, scale: 0.1, marks: true, ..PictureSettings::default() };
+    let seen = picture(&context, whole).await;
+    assert!(seen.width <= 410 && seen.height <= 1_639, "{} x {}", seen.width, seen.height);
+    assert_eq!(seen.marks.len() + seen.marks_left_out, 600);
+    assert!(seen.marks.len() <= 300, "{}", seen.marks.len());
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_closer_look_tells_text_and_document_and_takes_no_time() {
     let Some(world) = World::start().await else { return };
     let context = on(&world, PAGE).await;

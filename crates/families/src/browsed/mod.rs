@@ -25,6 +25,10 @@ use view::{infra, network_block, picture_block, read_block, refused, shown};
 /// The answer where this server has no browser.
 pub(crate) const NO_BROWSER: &str =
     "this server has no browser: install chromium where it runs, or choose another surface";
+/// Bytes of contents that the looks of one turn may make.
+const BLOB_BYTES_MAX: usize = 64 << 20;
+/// The answer to looks beyond that.
+const FULL: &str = "the looks of this turn are too large together: look again in the next turn";
 /// The field of an observation that tells why a copy shows another page than the one that it was made of.
 const DIFFERS: &str = "differs";
 
@@ -147,44 +151,54 @@ impl<P: Pages> BrowserPlace<P> {
 
     /// The present view after an action.
     async fn see(&mut self, performed: &Performed) -> Result<Observation, InfraError> {
-        let wanted = self.look.screenshot;
-        let noted = Arc::clone(&self.noted);
+        let wanted = self.look.screenshot.filter(|_| self.has_room());
         let context = self.lease().await?.context();
-        noted.set_clock(context.now_ms());
         let observed = context.observe().await.map_err(|error| infra(&error))?;
         let seen = match wanted {
-            // A page that shows a dialog or crashed cannot be drawn; the text says so.
-            Some(settings) => match context.picture(&settings).await {
-                Ok(picture) => Some(picture),
-                Err(ActionFailure::Told(_)) => None,
-                Err(ActionFailure::Broken(error)) => return Err(infra(&error)),
-            },
+            Some(settings) => Some(context.picture(&settings).await),
             None => None,
         };
         let mut observation = shown(&observed, performed);
-        for picture in seen.into_iter().chain(performed.picture.clone()) {
-            let (block, blob) = picture_block(picture);
-            observation.content.push(block);
-            self.blobs.push(blob);
+        match seen {
+            Some(Ok(picture)) => self.name(&mut observation, picture_block(picture)),
+            Some(Err(ActionFailure::Told(why))) => observation.text.push_str(&format!("\nNo picture: {why}")),
+            Some(Err(ActionFailure::Broken(error))) => return Err(infra(&error)),
+            None if self.look.screenshot.is_some() => observation.text.push_str(&format!("\nNo picture: {FULL}")),
+            None => {}
+        }
+        if let Some(picture) = performed.picture.clone() {
+            self.name(&mut observation, picture_block(picture));
         }
         if self.look.requests {
-            let (block, blob) = network_block(&self.noted.take());
-            observation.content.push(block);
-            self.blobs.push(blob);
+            let requests = network_block(&self.noted.take());
+            self.name(&mut observation, requests);
         }
         if let Some(read) = &performed.read {
-            let (text, block, blob) = read_block(read);
+            let (text, block) = read_block(read);
             observation.text = text;
-            observation.content.push(block);
-            self.blobs.push(blob);
+            self.name(&mut observation, block);
         }
         Ok(observation)
     }
 
+    /// True while a turn may make more contents.
+    fn has_room(&self) -> bool {
+        self.blobs.iter().map(|blob| blob.bytes.len()).sum::<usize>() < BLOB_BYTES_MAX
+    }
+
+    /// Lets an observation name content, which is kept once.
+    fn name(&mut self, observation: &mut Observation, (block, blob): (Value, Blob)) {
+        observation.content.push(block);
+        if self.blobs.iter().all(|kept| kept.digest != blob.digest) {
+            self.blobs.push(blob);
+        }
+    }
+
     async fn perform(&mut self, action: &Action) -> Result<Reaction, InfraError> {
-        let pages = Arc::clone(&self.pages);
+        let (pages, noted) = (Arc::clone(&self.pages), Arc::clone(&self.noted));
         let context = self.lease().await?.context();
         pages.set_time(context.now_ms());
+        noted.set_clock(context.now_ms());
         let performed = context.perform(action).await.map_err(|error| infra(&error))?;
         let mut observation = self.see(&performed).await?;
         let mut terminated = self.pages.outcome()?;
@@ -217,6 +231,7 @@ impl<P: Pages> LiveEnvironment for BrowserPlace<P> {
             Input::Call { tool, arguments } => return Ok(self.pages.call(tool, arguments)),
         };
         match action {
+            Ok(action) if action.looks() && !self.has_room() => Ok(refused(FULL)),
             Ok(action) => self.perform(&action).await,
             Err(error) => Ok(refused(&error)),
         }
@@ -259,5 +274,77 @@ impl<P: Pages> LiveEnvironment for BrowserPlace<P> {
         if let Some(lease) = self.lease.take() {
             lease.end().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_browser::{Answer, Request};
+
+    use super::*;
+    use crate::backends::Backends;
+
+    /// Pages without content.
+    struct Nothing;
+
+    #[async_trait]
+    impl Site for Nothing {
+        async fn answer(&self, _request: Request) -> Answer {
+            Answer::Blocked
+        }
+    }
+
+    impl Pages for Nothing {
+        fn host(&self) -> &str {
+            "nothing.test"
+        }
+
+        fn now_ms(&self) -> i64 {
+            0
+        }
+
+        fn instruction(&self) -> String {
+            String::new()
+        }
+
+        fn copy(&self) -> Self {
+            Self
+        }
+
+        fn go_on(&self, _going_on: bool) {}
+
+        fn outcome(&self) -> Result<bool, InfraError> {
+            Ok(false)
+        }
+
+        fn give_up(&self) -> bool {
+            false
+        }
+
+        fn call(&self, _tool: &str, _arguments: &Map<String, Value>) -> Reaction {
+            Reaction::default()
+        }
+
+        fn document(&self) -> State {
+            State::from(Value::Null)
+        }
+    }
+
+    #[tokio::test]
+    async fn equal_contents_are_kept_once_and_a_turn_that_made_too_much_gets_no_closer_look() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut place = BrowserPlace::new(Backends::none(folder.path()).browsers, Nothing, 1);
+        let mut observation = Observation::default();
+        for size in [8, 8, BLOB_BYTES_MAX] {
+            let blob = Blob::new("image/png", vec![0; size]);
+            place.name(&mut observation, (Value::Null, blob));
+        }
+        assert_eq!((observation.content.len(), place.blobs.len()), (3, 2));
+        let mut context = Context::seeded(&[]);
+        // Nothing is asked of the browser, which is not there.
+        let told = place.act(Input::Text("page_html()"), &mut context).await.expect("words");
+        assert!(told.observation.text.contains("next turn"), "{}", told.observation.text);
+        assert_eq!(place.take_blobs().len(), 2);
+        assert!(place.act(Input::Text("page_html()"), &mut context).await.is_err(), "there is no browser");
     }
 }

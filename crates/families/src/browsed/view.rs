@@ -55,6 +55,7 @@ pub(super) fn picture_block(picture: Picture) -> (Value, Blob) {
         ("height", picture.height.into()),
         ("scale", picture.scale.into()),
         ("marks", json!(picture.marks)),
+        ("marks_left_out", picture.marks_left_out.into()),
     ];
     block.extend(known.map(|(name, value): (&str, Value)| (name.to_owned(), value)));
     (block.into(), blob)
@@ -70,7 +71,7 @@ pub(super) fn network_block(har: &Value) -> (Value, Blob) {
 }
 
 /// A part of a page: as text, as a block, and as content.
-pub(super) fn read_block(read: &Read) -> (String, Value, Blob) {
+pub(super) fn read_block(read: &Read) -> (String, (Value, Blob)) {
     let media_type = match read.reading {
         Reading::Text => "text/plain; charset=utf-8",
         Reading::Html => "text/html; charset=utf-8",
@@ -84,7 +85,7 @@ pub(super) fn read_block(read: &Read) -> (String, Value, Blob) {
     if read.cut > 0 {
         text.push_str(&format!("\n… {} more characters of the page were not read", read.cut));
     }
-    (text, blob.block("document").into(), blob)
+    (text, (blob.block("document").into(), blob))
 }
 
 /// The answer to what is no action; nothing was looked at for it.

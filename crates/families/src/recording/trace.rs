@@ -25,6 +25,8 @@ const ACTION_MS: i64 = 100;
 /// When the archive would be larger than its form allows.
 pub fn trace(trajectory: &Trajectory, contents: &Contents) -> io::Result<Vec<u8>> {
     let begun = trajectory.episode.started_at.milliseconds();
+    let missing = super::named(trajectory).iter().filter(|digest| !contents.contains_key(**digest)).count();
+    let left_out = if missing == 0 { String::new() } else { format!(" ({missing} pictures and logs left out)") };
     let mut events = vec![json!({
         "version": VERSION,
         "type": "context-options",
@@ -33,7 +35,7 @@ pub fn trace(trajectory: &Trajectory, contents: &Contents) -> io::Result<Vec<u8>
         "platform": "linux",
         "wallTime": begun,
         "sdkLanguage": "python",
-        "title": format!("{} {}", trajectory.episode.environment, trajectory.episode.id),
+        "title": format!("{} {}{left_out}", trajectory.episode.environment, trajectory.episode.id),
         "options": {},
     })];
     let (mut network, mut before) = (Vec::new(), None);
