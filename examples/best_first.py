@@ -113,7 +113,9 @@ def main():
     print(" > ".join(path))
     done = call("POST", f"sessions/{session}/step", {"action": {"tool": "submit", "arguments": {"status": "ok"}}})
     call("DELETE", f"sessions/{session}")
-    print(f"score {done['verdict']['score']}")
+    score = done["verdict"]["score"]
+    print(f"score {score}")
+    assert score == 1.0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import os
 import tempfile
 
 from axe_playwright_python.sync_playwright import Axe
+from browsergym_peer import chromium
 from harness import Server, expect, main
 from playwright.sync_api import sync_playwright
 
@@ -12,7 +13,6 @@ APPS = ["bank", "calendar", "chat", "files", "helpdesk", "mail", "phone", "retai
 SIZES = [(1280, 900), (390, 844)]
 PAGES_LONG, PAGES_SHORT = 30, 1
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
-CHROMIUM = "/usr/bin/chromium"
 # What is cut off, and which two controls lie over each other, in pixels.
 FAULTS = """() => {
   const shown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
@@ -97,7 +97,7 @@ def run(short):
     os.makedirs(folder, exist_ok=True)
     looked, faults = 0, []
     with Server() as server, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         api = server.api()
         for app in APPS:
             body = {"environment": f"app/{app}", "task": {"split": "train", "seed": 3}, "config": {"surface": "gui"}}

@@ -72,6 +72,10 @@ def new_id(prefix):
     return prefix + uuid.UUID(int=value).hex
 
 
+# What servers logged at last, by address.
+_logs = {}
+
+
 class Server:
     """One server that can be killed and started again on the same port and data."""
 
@@ -142,6 +146,8 @@ class Server:
     def stop(self):
         self.terminate()
         self.log.close()
+        # Kept for `main`, which shows it where the line does not hold.
+        _logs[self.url] = self.log_tail()
         if self.own_data:
             shutil.rmtree(self.data, ignore_errors=True)
 
@@ -314,6 +320,10 @@ def main(run):
     try:
         figures = run(arguments.short)
     except (Failed, Refused) as failure:
+        for url, tail in _logs.items():
+            print(f"{url} logged at last:\n{tail}")
+        disk = shutil.disk_usage(tempfile.gettempdir())
+        print(f"{disk.free // 2**20} MiB of {tempfile.gettempdir()} are free")
         print(json.dumps({"result": "failed", "figures": str(failure)}))
         sys.exit(1)
     print(json.dumps({"result": "passed", "figures": figures}))

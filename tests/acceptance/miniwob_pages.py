@@ -13,16 +13,19 @@ import sys
 import tarfile
 import tempfile
 
-from harness import Failed, Server, expect, main, not_tried
+from harness import Server, expect, main, not_tried
 
 PACKAGE = "miniwob==1.1.0"
 INSTALL_TIMEOUT_S = 120
-# Pages that are published in the short form: those that have a solution here.
+# Sessions that are played at once.
 AT_ONCE = 4
+# Pages that are solved, of those that have a solution here. The short form publishes no others.
 SOLVED_MIN = 15
 # Pages that cannot be played here, in all.
 LEFT_OUT_MAX = 10
+# Draws and clicks of a random policy, and the share of its episodes that may pass.
 RANDOM_SEEDS, RANDOM_CLICKS, RANDOM_PASSED_MAX = 3, 5, 0.2
+# The part of the window that the pages take, in pixels.
 SIZE = 160, 210
 SEEDS = 2
 

@@ -150,8 +150,8 @@ pub struct Difficulty {
 }
 
 impl Difficulty {
-    /// The difficulty that was asked for, or else the one that follows from environment, split and seed: each is drawn alike often, so
-    /// that a split covers the whole scale.
+    /// The difficulty that was asked for, or else the one that follows from environment, split and seed: every value is equally
+    /// likely, so that a split covers the whole scale.
     ///
     /// # Errors
     /// When the one that was asked for is not from 0 to 1.

@@ -55,7 +55,7 @@ impl Submission {
             Self::App(files) => app::parse(&files)?,
             Self::Work(submission) => work::parse(&submission, &backends.desk.sandboxes)?,
             Self::Sql(submission) => sql::parse(submission, &backends.databases, left)?,
-            Self::Web(submission) => web::parse(&submission, &backends.browsers, left)?,
+            Self::Web(submission) => web::parse(submission, &backends.browsers, left)?,
         };
         let faults = parsed.misnamed();
         if faults.is_empty() { Ok(parsed) } else { Err(faults) }

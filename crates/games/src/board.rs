@@ -154,6 +154,21 @@ impl Board {
         View { shapes, words, tick_ms: self.tick_ms(), follows_pointer: self.rules().follows_pointer() }
     }
 
+    /// True for a board of the game that begins with `start`. Check a board that was read from outside with this first: the other
+    /// functions may panic on one that fails.
+    #[must_use]
+    pub fn is_of(&self, start: &Self) -> bool {
+        match (self, start) {
+            (Self::Boxes(board), Self::Boxes(start)) => board.is_of(start),
+            (Self::Catch(board), Self::Catch(start)) => board.is_of(start),
+            (Self::Merge(board), Self::Merge(start)) => board.is_of(start),
+            (Self::Mines(board), Self::Mines(start)) => board.is_of(start),
+            (Self::Snake(board), Self::Snake(start)) => board.is_of(start),
+            (Self::Swaps(board), Self::Swaps(start)) => board.is_of(start),
+            _ => false,
+        }
+    }
+
     /// Steps that win from here, where some were found.
     #[must_use]
     pub fn solution(&self) -> Option<Vec<Step>> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid::Grid;
 use crate::input::ACTION_MS;
-use crate::rules::{Drawn, Rules};
+use crate::rules::{Drawn, Rules, after};
 use crate::scene::{BLUE, GREEN, INK, PALE, Scene};
 use crate::{Input, Outcome, Progress, Step};
 
@@ -72,7 +72,8 @@ impl Catch {
             std::cmp::Ordering::Equal => self.basket,
             std::cmp::Ordering::Greater => self.basket - 1,
         };
-        for thing in self.things.clone().into_iter().filter(|thing| thing.lands == self.ticks) {
+        let landed: Vec<Thing> = self.things.iter().copied().filter(|thing| thing.lands == self.ticks).collect();
+        for thing in landed {
             match (self.covers(thing.column), thing.stone) {
                 (true, true) => self.has_caught_stone = true,
                 (true, false) => self.caught += 1,
@@ -193,18 +194,12 @@ impl Rules for Catch {
         }
         None
     }
-}
 
-/// The board after a step and the time that it takes, unless it is lost.
-fn after(board: &Catch, step: &Step) -> Option<Catch> {
-    let mut next = board.clone();
-    next.take(&step.input()?);
-    for _ in 0..step.milliseconds() / board.tick_ms {
-        if next.outcome() == Outcome::Open {
-            next.take(&Input::Tick);
-        }
+    fn is_of(&self, start: &Self) -> bool {
+        let Self { basket, target, caught, missed, ticks, has_begun, has_caught_stone, .. } = *self;
+        let same = Self { basket, target, caught, missed, ticks, has_begun, has_caught_stone, ..start.clone() };
+        *self == same && self.basket.max(self.target) < GRID.columns
     }
-    (next.outcome() != Outcome::Lost).then_some(next)
 }
 
 /// Settings of a level.

@@ -8,7 +8,7 @@ use crate::canvas::{LEFT, TOP};
 pub(crate) const ACTION_MS: u32 = 500;
 
 /// An input that a page passes on. Places are pixels from the upper left corner of the canvas.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Input {
     /// A key, by its name.
@@ -41,7 +41,7 @@ pub enum Input {
 }
 
 /// A button of the mouse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Button {
     /// The one of the index finger.
@@ -51,7 +51,7 @@ pub enum Button {
 }
 
 /// A direction of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Direction {
     Up,

@@ -146,6 +146,11 @@ impl Rules for Merge {
     fn solution(&self) -> Option<Vec<Step>> {
         solve::solve(self)
     }
+
+    fn is_of(&self, start: &Self) -> bool {
+        *self == Self { cells: self.cells.clone(), moves: self.moves, ..start.clone() }
+            && self.cells.len() == GRID.cells()
+    }
 }
 
 pub(crate) fn draw(draw: &mut Draw) -> Drawn<Merge> {

@@ -143,6 +143,11 @@ impl Rules for Mines {
         };
         Some(clicks.map(step).collect())
     }
+
+    fn is_of(&self, start: &Self) -> bool {
+        let mines = |field: &Self| -> Vec<bool> { field.cells.iter().map(|cell| cell.mine).collect() };
+        *self == Self { cells: self.cells.clone(), ..start.clone() } && mines(self) == mines(start)
+    }
 }
 
 /// A field that can be opened by thought alone from the cells that are open at the beginning.

@@ -2,13 +2,13 @@
 
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::scene::Scene;
 use crate::{Input, Step};
 
 /// State of a game with regard to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It goes on.
@@ -67,6 +67,25 @@ pub(crate) trait Rules {
 
     /// Steps that win from here.
     fn solution(&self) -> Option<Vec<Step>>;
+
+    /// True for a board to which the one at the beginning can lead: what never changes is the same, and every cell lies on the board.
+    fn is_of(&self, start: &Self) -> bool
+    where
+        Self: Sized;
+}
+
+/// The board after a step and the ticks of the time that it takes, unless it is lost.
+pub(crate) fn after<B: Rules + Clone>(board: &B, step: &Step) -> Option<B> {
+    let mut next = board.clone();
+    if let Some(input) = step.input() {
+        next.take(&input);
+    }
+    for _ in 0..next.tick_ms().map_or(0, |tick_ms| step.milliseconds() / tick_ms) {
+        if next.outcome() == Outcome::Open {
+            next.take(&Input::Tick);
+        }
+    }
+    (next.outcome() != Outcome::Lost).then_some(next)
 }
 
 /// The chance of one event of a game: each event has a stream of its own, so that copies of a board go on alike.

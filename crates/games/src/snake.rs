@@ -137,10 +137,14 @@ impl Rules for Snake {
             Direction::Left => "left",
             Direction::Right => "right",
         };
-        let state = if self.has_begun { "moves" } else { "waits for a key and looks" };
+        let state = if self.has_begun {
+            format!("moves {direction},")
+        } else {
+            format!("looks {direction} and waits for the first key; then it moves")
+        };
         let left = self.ticks_max.saturating_sub(self.ticks);
         let mut words = vec![format!(
-            "Eaten: {} of {}. Steps left: {left}. The snake {state} {direction}, one cell every {} milliseconds.",
+            "Eaten: {} of {}. Steps left: {left}. The snake {state} one cell every {} milliseconds.",
             self.eaten, self.goal, self.tick_ms
         )];
         words.extend(self.grid().rows_in_words(|cell| {
@@ -158,6 +162,14 @@ impl Rules for Snake {
 
     fn solution(&self) -> Option<Vec<Step>> {
         solve::solve(self)
+    }
+
+    fn is_of(&self, start: &Self) -> bool {
+        let Self { direction, next, apple, eaten, ticks, has_begun, is_dead, .. } = *self;
+        let body = self.body.clone();
+        *self == Self { body, direction, next, apple, eaten, ticks, has_begun, is_dead, ..start.clone() }
+            && !self.body.is_empty()
+            && self.body.iter().chain([&self.apple]).all(|cell| *cell < self.walls.len())
     }
 }
 
@@ -212,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    fn begun() -> Snake {
+    fn waiting() -> Snake {
         let mut snake = draw(&mut Draw::new(Level::One, 1)).board;
         // Row 3 of seven, with the head in column 2.
         snake.body = vec![23, 22, 21];
@@ -226,7 +238,7 @@ mod tests {
 
     #[test]
     fn time_counts_from_the_first_key_on() {
-        let mut snake = begun();
+        let mut snake = waiting();
         assert!(!snake.take(&Input::Tick));
         assert_eq!((snake.ticks, snake.tick_ms()), (0, None));
         assert!(press(&mut snake, "ArrowRight"));
@@ -237,7 +249,7 @@ mod tests {
 
     #[test]
     fn it_does_not_turn_back_even_by_two_keys_within_one_step() {
-        let mut snake = begun();
+        let mut snake = waiting();
         assert!(!press(&mut snake, "ArrowLeft"));
         assert!(press(&mut snake, "ArrowUp"));
         assert!(!press(&mut snake, "ArrowLeft"));
@@ -247,7 +259,7 @@ mod tests {
 
     #[test]
     fn it_grows_by_eating_and_dies_at_the_edge_and_in_itself() {
-        let mut snake = begun();
+        let mut snake = waiting();
         snake.apple = 24;
         press(&mut snake, "ArrowRight");
         snake.take(&Input::Tick);
@@ -257,7 +269,7 @@ mod tests {
         (0..4).for_each(|_| assert!(snake.take(&Input::Tick)));
         assert_eq!(snake.outcome(), Outcome::Lost);
 
-        let mut coiled = begun();
+        let mut coiled = waiting();
         coiled.body = vec![16, 23, 24, 17, 10];
         press(&mut coiled, "ArrowRight");
         coiled.take(&Input::Tick);
@@ -266,7 +278,7 @@ mod tests {
 
     #[test]
     fn the_head_can_follow_the_tail() {
-        let mut snake = begun();
+        let mut snake = waiting();
         snake.body = vec![16, 23, 24, 17];
         press(&mut snake, "ArrowRight");
         snake.take(&Input::Tick);

@@ -209,6 +209,13 @@ impl Rules for Swaps {
     fn solution(&self) -> Option<Vec<Step>> {
         solve::solve(self)
     }
+
+    fn is_of(&self, start: &Self) -> bool {
+        let Self { collected, moves, events, .. } = *self;
+        *self == Self { cells: self.cells.clone(), collected, moves, events, ..start.clone() }
+            && self.cells.len() == start.cells.len()
+            && self.cells.iter().all(|colour| *colour < self.colours)
+    }
 }
 
 pub(crate) fn draw(draw: &mut Draw) -> Drawn<Swaps> {

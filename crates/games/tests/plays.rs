@@ -43,7 +43,9 @@ impl Site for Pages {
             ("GET", "/elsewhere") => Answer::html(200, "<p>Elsewhere</p>"),
             ("POST", "/input") if request.header("origin") == Some("http://game.test") => {
                 match serde_json::from_slice::<Input>(&request.body) {
-                    Ok(input) => drop(shown.board.take(&input).then_some(())),
+                    Ok(input) => {
+                        shown.board.take(&input);
+                    }
                     Err(_) => shown.malformed += 1,
                 }
                 let view = serde_json::to_vec(&shown.board.view(shown.with_words)).expect("JSON");

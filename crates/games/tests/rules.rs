@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use palestra_browser::action;
-use palestra_games::{Board, Button, Game, Input, Outcome, Step, Task, all, document};
+use palestra_games::{Board, Button, Game, Input, Outcome, Shape, Step, Task, all, document};
 use palestra_widgets::{Draw, Level};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
 
 /// Seeds of each level whose solutions are played.
 const SEEDS: u64 = 20;
@@ -107,7 +108,7 @@ fn every_solution_wins() {
                 }
             }
             let (least, most) = (lengths.iter().min(), lengths.iter().max());
-            println!("{} {level:?}: {least:?} to {most:?} steps, {:?} a seed", game.name, begun.elapsed() / 20);
+            println!("{} {level:?}: {least:?} to {most:?} steps, {SEEDS} seeds in {:?}", game.name, begun.elapsed());
             if most.is_some_and(|most| *most > STEPS_MAX) {
                 faults.push(format!("{} {level:?}: {most:?} steps", game.name));
             }
@@ -251,7 +252,7 @@ fn a_board_goes_on_from_its_data_as_before() {
         }
         let mut again: Board = serde_json::from_str(&serde_json::to_string(&board).expect("JSON"))
             .unwrap_or_else(|why| panic!("{name}: {why}"));
-        assert_eq!(again, board, "{name}");
+        assert!(again == board && again.is_of(&task(game, level, seed).board), "{name}");
         for step in rest {
             play(&mut board, step);
             play(&mut again, step);
@@ -261,6 +262,68 @@ fn a_board_goes_on_from_its_data_as_before() {
     }
 }
 
+/// Every place of a value: itself, and those within it.
+fn places(value: &Value, here: &str, found: &mut Vec<String>) {
+    found.push(here.to_owned());
+    match value {
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, item)| places(item, &format!("{here}/{at}"), found));
+        }
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, field)| places(field, &format!("{here}/{name}"), found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_board_whose_data_are_damaged_is_of_no_game_or_can_still_be_judged_and_shown() {
+    let (mut refused, mut judged) = (0, 0);
+    for (_, game, level, seed) in draws(1) {
+        let start = task(game, level, seed).board;
+        let whole = json!(start);
+        let mut found = Vec::new();
+        places(&whole, "", &mut found);
+        for place in found {
+            for other in [json!(0), json!(1_000), json!(u32::MAX), json!(true), json!(false), json!([]), json!([0, 1])]
+            {
+                let mut damaged = whole.clone();
+                *damaged.pointer_mut(&place).expect("a place") = other;
+                match serde_json::from_value::<Board>(damaged) {
+                    Ok(board) if board.is_of(&start) => {
+                        judged += 1;
+                        assert!(board.progress().goal > 0);
+                        assert!(!board.view(true).words.is_empty());
+                    }
+                    _ => refused += 1,
+                }
+            }
+        }
+    }
+    println!("{refused} refused, {judged} judged");
+    assert!(refused > 0 && judged > 0);
+}
+
+#[test]
+fn a_board_is_of_its_own_game_and_draw_alone() {
+    let boards: Vec<Board> = draws(2).map(|(_, game, level, seed)| task(game, level, seed).board).collect();
+    for (at, board) in boards.iter().enumerate() {
+        for (other, start) in boards.iter().enumerate() {
+            assert_eq!(board.is_of(start), at == other, "{board:?} {start:?}");
+        }
+    }
+}
+
+/// True for a shape that lies on the canvas; of words the centre.
+fn is_on_canvas(shape: &Shape) -> bool {
+    let (left, top, right, bottom) = match shape {
+        Shape::Box(left, top, width, height, _) => (*left, *top, left + width, top + height),
+        Shape::Disc(x, y, radius, _) => (x - radius, y - radius, x + radius, y + radius),
+        Shape::Words(_, x, y, ..) => (*x, *y, *x, *y),
+    };
+    left >= 0 && top >= 0 && right <= CANVAS.0 && bottom <= CANVAS.1
+}
+
 #[test]
 fn pages_have_words_only_where_they_are_asked_for_and_fit_the_canvas() {
     for (name, game, level, seed) in draws(3) {
@@ -268,6 +331,7 @@ fn pages_have_words_only_where_they_are_asked_for_and_fit_the_canvas() {
         let (told, untold) = (task.board.view(true), task.board.view(false));
         assert!(told.words.len() > 2 && untold.words.is_empty(), "{name}");
         assert_eq!(told.shapes, untold.shapes, "{name}");
+        assert!(told.shapes.iter().all(is_on_canvas), "{name}: {:?}", told.shapes);
         let page = document(task.title, &untold).expect("a page");
         assert!(told.words.iter().all(|line| !page.contains(line.as_str())), "{name}");
         assert!(document(task.title, &told).expect("a page").contains(told.words[1].as_str()), "{name}");

@@ -6,6 +6,10 @@ use palestra_widgets::{MONTHS, WEEKDAYS};
 /// Numbers that may be written as words.
 const NUMBER_WORDS: [&str; 13] =
     ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+/// Units of a length, in small letters.
+pub(crate) const KILOMETRES: &[&str] = &["km", "kilometres", "kilometers"];
+/// Units of a sum of money, in small letters.
+pub(crate) const EUROS: &[&str] = &["€", "euros", "euro", "eur"];
 /// Longest message that is read, in bytes.
 const MESSAGE_BYTES_MAX: usize = 400;
 
@@ -14,7 +18,7 @@ const MESSAGE_BYTES_MAX: usize = 400;
 pub enum Answer {
     /// A name or a value, in whatever case, with or without an article in front, quotes around it and a full stop.
     Text(String),
-    /// A whole number, with or without separators of thousands and one of these units.
+    /// A whole number, with or without separators of thousands and one of these units; up to twelve also as a word.
     Number {
         /// The number.
         value: i64,

@@ -18,21 +18,10 @@ pub enum Kind {
 impl Kind {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Encyclopaedia, Self::Forum, Self::Map, Self::Documentation, Self::News];
-
-    /// Its name in tasks.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Encyclopaedia => "encyclopaedia",
-            Self::Forum => "forum",
-            Self::Map => "map",
-            Self::Documentation => "documentation",
-            Self::News => "news",
-        }
-    }
 }
 
-/// One statement that pages make: a property of a subject, such as `place/alderby population`.
+/// One statement that pages make: a property of a subject, such as `/places/alderby population`. A subject is named by the
+/// address of its own page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fact(String);
 

@@ -1,4 +1,4 @@
-//! Documents of pages: what stands around their main part, and how they look.
+//! Documents of pages: their header, footer and styles.
 
 use crate::fact::Kind;
 use crate::markup::{link, text};
@@ -6,6 +6,8 @@ use crate::page::Draft;
 
 /// The address of the search.
 pub(crate) const SEARCH: &str = "/search";
+/// The address of the style sheet.
+pub(crate) const STYLE_SHEET: &str = "/site.css";
 /// The style of all sites.
 const STYLE: &str = include_str!("frame/site.css");
 
@@ -30,14 +32,13 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// The frame of a site with links to its sections.
-    pub(crate) fn new(kind: Kind, name: &str, sections: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(name: &str, sections: &[(&str, &str)]) -> Self {
         let sections: String =
             sections.iter().map(|(address, name)| format!("<li>{}</li>", link(address, name))).collect();
         let header = format!(
-            "<header class=\"top {}\">\n<p class=\"name\">{}</p>\n<nav aria-label=\"Sections\"><ul>{sections}</ul></nav>\n\
+            "<header class=\"top\">\n<p class=\"name\">{}</p>\n<nav aria-label=\"Sections\"><ul>{sections}</ul></nav>\n\
              <form role=\"search\" action=\"{SEARCH}\" method=\"get\"><label for=\"q\">Search titles</label>\n\
              <input type=\"search\" id=\"q\" name=\"q\"><button>Search</button></form>\n</header>\n",
-            kind.name(),
             link("/", name),
         );
         Self { name: name.to_owned(), header }
@@ -54,7 +55,7 @@ impl Frame {
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title} – {name}</title>\n\
-             <link rel=\"stylesheet\" href=\"/site.css\">\n</head>\n<body>\n{header}<main>\n{trail}<h1>{title}</h1>\n{main}</main>\n\
+             <link rel=\"stylesheet\" href=\"{STYLE_SHEET}\">\n</head>\n<body>\n{header}<main>\n{trail}<h1>{title}</h1>\n{main}</main>\n\
              <footer><p>{name}. Everything here is made up.</p></footer>\n</body>\n</html>\n",
             title = text(&draft.title),
             name = text(&self.name),

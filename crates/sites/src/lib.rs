@@ -1,5 +1,5 @@
-//! Small web sites, made from a seed: an encyclopaedia, a forum, a map, a documentation, a newspaper. Each is rendered from facts, and
-//! comes with a question. The answer is computed from the facts; each page says which facts it states, so that it can be judged whether
+//! Small web sites, made from a seed: an encyclopaedia, a forum, a map, the documentation of a library, a newspaper. Each is rendered
+//! from facts, and comes with a question. The answer is computed from the facts; each page says which facts it states, so that it can be judged whether
 //! the pages that were read prove the answer. A new question is a function and a row in the list of its site.
 
 mod answer;

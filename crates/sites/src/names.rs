@@ -1,8 +1,9 @@
-//! Names and numbers of worlds, all made up.
+//! Names, numbers and days of worlds, all made up.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use jiff::civil::Date;
 use palestra_widgets::Draw;
 
 const PLACE_HEADS: [&str; 20] = [
@@ -56,11 +57,16 @@ pub(crate) fn regions(draw: &mut Draw, count: usize) -> Vec<&'static str> {
     draw.some(count, &REGIONS)
 }
 
-/// So many different numbers, in the order in which they were drawn.
+/// So many different numbers of a range that has at least as many, in the order in which they were drawn.
 pub(crate) fn numbers(draw: &mut Draw, count: usize, range: RangeInclusive<i64>) -> Vec<i64> {
     let mut seen = BTreeSet::new();
     let drawn = std::iter::from_fn(|| Some(draw.number(range.clone())));
     drawn.filter(|number| seen.insert(*number)).take(count).collect()
+}
+
+/// The day so many days after another one.
+pub(crate) fn later(date: Date, days: i64) -> Date {
+    date.checked_add(jiff::Span::new().days(days)).unwrap_or(date)
 }
 
 /// A part of an address.

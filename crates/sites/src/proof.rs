@@ -1,4 +1,4 @@
-//! Proofs: whether the pages that were read state what an answer rests on, and ways to them by links.
+//! Proofs: whether the pages that were read state the facts that an answer rests on, and tours by links to such pages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,23 +10,27 @@ use crate::{Fact, Question, Site};
 const HOME: &str = "/";
 
 impl Site {
-    /// Facts of the way that needs fewest more, which none of these pages states; empty if they prove the answer.
+    /// Facts that none of these pages states, of the set of facts that lacks fewest; empty if the pages prove the answer.
     #[must_use]
     pub fn lacking<'q>(&self, question: &'q Question, read: &BTreeSet<&str>) -> Vec<&'q Fact> {
-        let stated: BTreeSet<&Fact> =
-            read.iter().filter_map(|address| self.pages.get(*address)).flat_map(|page| &page.states).collect();
-        let lacking =
-            question.ways.iter().map(|way| way.iter().filter(|fact| !stated.contains(fact)).collect::<Vec<_>>());
-        lacking.min_by_key(Vec::len).unwrap_or_default()
+        self.nearest_way(question, read).iter().filter(|fact| !self.any_says(read, fact)).collect()
     }
 
-    /// The pages of these that state something of the shortest way that they prove.
+    /// The pages of these that state a fact of the set of facts that lacks fewest.
     #[must_use]
     pub fn proving<'a>(&self, question: &Question, read: &BTreeSet<&'a str>) -> Vec<&'a str> {
-        let lacks =
-            |way: &Vec<Fact>| way.iter().filter(|fact| !read.iter().any(|address| self.says(address, fact))).count();
-        let Some(way) = question.ways.iter().min_by_key(|way| lacks(way)) else { return Vec::new() };
+        let way = self.nearest_way(question, read);
         read.iter().copied().filter(|address| way.iter().any(|fact| self.says(address, fact))).collect()
+    }
+
+    /// The set of facts of which these pages lack fewest; the first of several.
+    fn nearest_way<'q>(&self, question: &'q Question, read: &BTreeSet<&str>) -> &'q [Fact] {
+        let lacks = |way: &&Vec<Fact>| way.iter().filter(|fact| !self.any_says(read, fact)).count();
+        question.ways.iter().min_by_key(lacks).map_or(&[], Vec::as_slice)
+    }
+
+    fn any_says(&self, read: &BTreeSet<&str>, fact: &Fact) -> bool {
+        read.iter().any(|address| self.says(address, fact))
     }
 
     fn says(&self, address: &str, fact: &Fact) -> bool {

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::fact::{Fact, Kind};
-use crate::frame::{Frame, SEARCH, style};
+use crate::frame::{Frame, SEARCH, STYLE_SHEET, style};
 use crate::markup;
 use crate::page::{Draft, Link, links};
 
-/// Results of a search.
+/// Results of a search that are shown.
 const RESULTS_MAX: usize = 20;
-
-/// The address of the style sheet.
-const STYLE: &str = "/site.css";
+/// Words of a query that count.
+const WORDS_MAX: usize = 10;
+/// Characters of a query that are repeated.
+const QUERY_CHARACTERS_MAX: usize = 100;
 
 /// One page as it is sent.
 #[derive(Debug, Clone)]
@@ -41,7 +42,7 @@ pub struct Site {
 
 impl Site {
     pub(crate) fn new(kind: Kind, name: &str, sections: &[(&str, &str)], drafts: Vec<Draft>) -> Self {
-        let frame = Frame::new(kind, name, sections);
+        let frame = Frame::new(name, sections);
         let pages = drafts.into_iter().map(|draft| {
             let html = frame.document(&draft);
             let links = links(&html);
@@ -55,7 +56,7 @@ impl Site {
     pub fn get(&self, path: &str, query: &str) -> Option<(&'static str, String)> {
         let html = "text/html; charset=utf-8";
         match path {
-            STYLE => Some(("text/css; charset=utf-8", style(self.kind))),
+            STYLE_SHEET => Some(("text/css; charset=utf-8", style(self.kind))),
             SEARCH => Some((html, self.search(query))),
             path => self.pages.get(path).map(|page| (html, page.html.clone())),
         }
@@ -71,16 +72,20 @@ impl Site {
 
     /// Titles that hold every word of a query.
     fn search(&self, query: &str) -> String {
-        let words: Vec<String> = query.to_lowercase().split_whitespace().take(10).map(str::to_owned).collect();
+        let words: Vec<String> = query.to_lowercase().split_whitespace().take(WORDS_MAX).map(str::to_owned).collect();
         let fits = |page: &&Page| {
             let title = page.title.to_lowercase();
             !words.is_empty() && words.iter().all(|word| title.contains(word.as_str()))
         };
-        let found = self.pages.iter().filter(|(_, page)| fits(page)).take(RESULTS_MAX);
-        let found: Vec<String> = found.map(|(address, page)| markup::link(address, &page.title)).collect();
-        let shown: String = query.chars().take(100).collect();
+        let found = self.pages.iter().filter(|(_, page)| fits(page));
+        let mut found: Vec<String> = found.map(|(address, page)| markup::link(address, &page.title)).collect();
+        let asked: String = query.chars().take(QUERY_CHARACTERS_MAX).collect();
         let mut draft = Draft::new(SEARCH, "Search results");
-        draft.paragraph(&format!("{} pages have “{}” in their title.", found.len(), markup::text(&shown)));
+        draft.paragraph(&format!("Titles with all words of “{}”: {}.", markup::text(&asked), found.len()));
+        if found.len() > RESULTS_MAX {
+            draft.paragraph(&format!("These are the first {RESULTS_MAX}. More words find fewer."));
+            found.truncate(RESULTS_MAX);
+        }
         draft.list(&found);
         self.frame.document(&draft)
     }

@@ -42,20 +42,21 @@ async fn faults(chromium: &Arc<Chromium>, template: &Template, seed: u64) -> Res
     let task = template.draw(&mut Draw::new(template.level, seed)).ok_or("no task")?;
     let site = task.site();
     let solution = site.solution(&task.question).ok_or("no solution")?;
-    let (answer, clicks) = solution.split_last().ok_or("an empty solution")?;
     let pages = Arc::new(Pages { site, asked: Mutex::default() });
     let settings = Settings::new(Arc::clone(&pages) as Arc<dyn Served>, NOW_MS, 1);
     let context = Context::create(Arc::clone(chromium), settings).await.map_err(|error| error.to_string())?;
     let opening = "goto('http://site.test/')".to_owned();
-    for call in std::iter::once(&opening).chain(clicks) {
+    for call in std::iter::once(&opening).chain(&solution) {
         let parsed = action::parse(call).map_err(|error| format!("{call}: {error}"))?;
         let done = context.perform(&parsed).await.map_err(|error| format!("{call}: {error}"))?;
         if let Some(error) = done.error {
             return Err(format!("{call}: {error}"));
         }
     }
-    let said = action::parse(answer).map_err(|error| format!("{answer}: {error}"))?;
-    context.perform(&said).await.map_err(|error| format!("{answer}: {error}"))?;
+    let seen = context.observe().await.map_err(|error| error.to_string())?;
+    if !seen.console.is_empty() || !seen.failed_requests.is_empty() {
+        return Err(format!("{:?} {:?}", seen.console, seen.failed_requests));
+    }
     // The browser ends after the test, and all of its contexts with it.
     let _ = context.dispose().await;
     let asked = pages.asked.lock();

@@ -1,7 +1,6 @@
 //! The proof of `palestra check` as a part of a job. Apps and what is played inside a process are proven by the worker, from the definition
 //! that the lease of a check may read; what is done in sandboxes and databases where those are: on the server, task by task.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,10 +16,9 @@ use super::playing::versioned;
 use palestra_environment::proof;
 use palestra_environment::proof::audit::{TASKS_PER_SEED, audit};
 use palestra_families::app::{FAMILY, shipped};
-use palestra_families::backends::Backends;
 use palestra_families::registry::{BuiltinSettings, builtin};
 use palestra_families::sql::{PROVEN_SEEDS_MAX, is_sql};
-use palestra_families::web::{self, is_web};
+use palestra_families::web::{is_published, is_web};
 use palestra_families::work::family;
 
 /// Proves what can be proven of an environment; answers what was looked at, `None` where there is nothing to prove beside the gate.
@@ -37,8 +35,7 @@ pub(super) async fn prove(
     if environment.family == FAMILY {
         return prove_app(environment, tasks, context, findings).await;
     }
-    let is_published_web = is_web(&environment.name) && !is_builtin(environment);
-    if family(&environment.name).is_some() || is_sql(&environment.name) || is_published_web {
+    if family(&environment.name).is_some() || is_sql(&environment.name) || is_published(&environment.name) {
         return prove_where_done(environment, tasks, context, findings).await.map(Some);
     }
     prove_builtin(environment, tasks, findings).await
@@ -111,12 +108,6 @@ async fn prove_where_done(
         }
     }
     Ok(json!({"tasks": proven, "failures": failures}))
-}
-
-/// True for pages that every server has.
-fn is_builtin(environment: &Environment) -> bool {
-    let kinds = web::all(&Backends::none(Path::new(".")).browsers);
-    kinds.iter().any(|kind| kind.spec().name == environment.name)
 }
 
 /// Number of tasks of a split that are proven: rows, or some of each template where templates make them.

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::rule::{Expected, Finding, Rule, RuleError, alternatives, any_of, first_alternative, quote};
 
-/// A date that is written with more bytes is none.
-const DATE_BYTES_MAX: usize = 100;
+/// A longer text names no day.
+const DATE_BYTES_MAX: usize = 60;
 const MONTHS: [&str; 12] = [
     "january",
     "february",
@@ -21,20 +21,11 @@ const MONTHS: [&str; 12] = [
     "november",
     "december",
 ];
-const WEEKDAYS: [(&str, Weekday); 7] = [
-    ("monday", Weekday::Monday),
-    ("tuesday", Weekday::Tuesday),
-    ("wednesday", Weekday::Wednesday),
-    ("thursday", Weekday::Thursday),
-    ("friday", Weekday::Friday),
-    ("saturday", Weekday::Saturday),
-    ("sunday", Weekday::Sunday),
-];
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Compares days. A list of answers accepts any of them.
 ///
-/// Understood: `2031-05-05`, `2031/5/5`, `5 May 2031`, `May 5th, 2031`, with short names of months and with the day of the week,
-/// which must be the right one. `5/6/2031` is no date: it can be read in two ways.
+/// [`read`] says which spellings are understood. `5/6/2031` is no date: it can be read in two ways.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Date {}
@@ -46,15 +37,15 @@ impl Rule for Date {
 
     fn compare(&self, expected: &Expected<'_>, given: &str) -> Result<Finding, RuleError> {
         let spellings = alternatives("date", expected.answer)?;
-        if let Some(other) = spellings.iter().find(|spelling| parse(spelling).is_none()) {
+        if let Some(other) = spellings.iter().find(|spelling| read(spelling).is_err()) {
             return Err(RuleError(format!(
                 "verifier date must have an answer that is a date such as 2031-05-05, not {other:?}"
             )));
         }
-        let Some(day) = parse(given) else {
-            return Ok(Finding::wrong(format!("{} is no date", quote(given))));
-        };
-        Ok(any_of(&spellings, given, |spelling| parse(spelling) == Some(day)))
+        Ok(match read(given) {
+            Ok(day) => any_of(&spellings, given, |spelling| read(spelling) == Ok(day)),
+            Err(why) => Finding::wrong(format!("{} is no date: {why}", quote(given))),
+        })
     }
 
     fn own_answer(&self, expected: &Expected<'_>) -> Result<String, RuleError> {
@@ -62,48 +53,70 @@ impl Rule for Date {
     }
 }
 
-/// The day that a text means.
-fn parse(text: &str) -> Option<Day> {
-    if text.len() > DATE_BYTES_MAX {
-        return None;
+/// Reads `1987-06-30` and its like (the year first, then the month), or a day, the name of the month and a year of four
+/// digits in any order. A weekday may be named as well, and has to be the right one. Names may be short: at least three letters.
+///
+/// # Errors
+/// In words, where that names no day.
+pub fn read(text: &str) -> Result<Day, String> {
+    if text.len() > DATE_BYTES_MAX || text.starts_with(['-', '+']) {
+        return Err("the answer names no day: write one as 2031-05-05".to_owned());
     }
-    let text = text.trim().trim_end_matches('.').to_lowercase();
-    let words = text.split([' ', ',', '-', '/']).filter(|word| !word.is_empty());
-    let mut words: Vec<&str> = words.map(|word| word.trim_end_matches('.')).collect();
-    let weekday = words.first().and_then(|word| WEEKDAYS.iter().find(|(name, _)| is_short(word, name)));
-    if weekday.is_some() {
-        words.remove(0);
+    let lower = text.to_lowercase();
+    let words = lower.split(|letter: char| ",-/.".contains(letter) || letter.is_whitespace());
+    let (mut month, mut weekday, mut numbers) = (None, None, Vec::new());
+    for word in words.filter(|word| !matches!(*word, "" | "of" | "the")) {
+        let repeated = if let Some(named) = named(&MONTHS, word) {
+            month.replace(named).is_some()
+        } else if let Some(named) = named(&WEEKDAYS, word) {
+            weekday.replace(named).is_some()
+        } else {
+            numbers.push(word);
+            numbers.len() > 3
+        };
+        if repeated {
+            return Err(format!("{word:?} is too much for a day: leave it out"));
+        }
     }
-    let [first, second, third] = words.as_slice() else { return None };
-    let (year, month, day) = match (month(first), month(second)) {
-        (Some(month), None) => (year(third)?, month, day(second)?),
-        (None, Some(month)) if year(first).is_some() => (year(first)?, month, day(third)?),
-        (None, Some(month)) => (year(third)?, month, day(first)?),
-        _ => (year(first)?, second.parse().ok()?, third.parse().ok()?),
+    let (year, month, day) = match (month, numbers.as_slice()) {
+        (None, [year, month, day]) if is_year(year) => (*year, number(month), number(day)),
+        (Some(month), [day, year]) if is_year(year) => (*year, Some(month), number(without_ending(day))),
+        (Some(month), [year, day]) if is_year(year) => (*year, Some(month), number(without_ending(day))),
+        _ => {
+            return Err(
+                "a day is a year of four digits, a month and a day of the month: write it as 2031-05-05".to_owned()
+            );
+        }
     };
-    let date = Day::new(year, month, day).ok()?;
-    weekday.is_none_or(|(_, weekday)| *weekday == date.weekday()).then_some(date)
+    let year = year.parse().ok();
+    let date = year.zip(month).zip(day).and_then(|((year, month), day)| Day::new(year, month, day).ok());
+    let date = date.ok_or("there is no such day: check its month and its number")?;
+    match weekday.and_then(|place| Weekday::from_monday_one_offset(place).ok()) {
+        Some(weekday) if weekday != date.weekday() => {
+            Err(format!("{date} is a {:?}: leave the weekday out, or name this one", date.weekday()))
+        }
+        _ => Ok(date),
+    }
 }
 
-/// True for a name, and for its beginning of at least three letters.
-fn is_short(word: &str, name: &str) -> bool {
-    word.len() >= 3 && name.starts_with(word)
-}
-
-fn month(word: &str) -> Option<i8> {
-    let place = MONTHS.iter().position(|name| is_short(word, name))?;
+/// The number, from one, of the name that a word is or begins with at least three letters of.
+fn named(names: &[&str], word: &str) -> Option<i8> {
+    let place = names.iter().position(|name| word.len() >= 3 && name.starts_with(word))?;
     i8::try_from(place + 1).ok()
 }
 
-/// A year of four digits.
-fn year(word: &str) -> Option<i16> {
-    (word.len() == 4).then(|| word.parse().ok()).flatten()
+fn is_year(word: &str) -> bool {
+    word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A day of a month, such as `5` or `5th`.
-fn day(word: &str) -> Option<i8> {
-    let digits = ["st", "nd", "rd", "th"].iter().find_map(|ending| word.strip_suffix(ending)).unwrap_or(word);
-    digits.parse().ok()
+fn without_ending(word: &str) -> &str {
+    ["st", "nd", "rd", "th"].iter().find_map(|ending| word.strip_suffix(ending)).unwrap_or(word)
+}
+
+/// A month or a day of the month.
+fn number(word: &str) -> Option<i8> {
+    let fits = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit());
+    word.parse().ok().filter(|_| fits)
 }
 
 #[cfg(test)]
@@ -151,6 +164,55 @@ mod tests {
         assert_eq!((passes("2031-05-05"), passes("2031-05-06"), passes("2031-05-07")), (Ok(true), Ok(true), Ok(false)));
         for answer in [json!("soon"), json!(["2031-05-05", "5/6/2031"]), json!(5), json!(null)] {
             assert!(Date {}.compare(&Expected::answer(&answer), "2031-05-05").is_err(), "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_day_has_many_spellings() {
+        for text in [
+            "1987-06-30",
+            "1987/6/30",
+            "1987.06.30",
+            "30 June 1987",
+            "30 Jun 1987",
+            "30. June 1987",
+            "June 30, 1987",
+            "JUNE 30th, 1987.",
+            "the 30th of June 1987",
+            "1987 June 30",
+            "30-Jun-1987",
+            "Tuesday, 30 June 1987",
+            "Tue 1987-06-30",
+        ] {
+            assert_eq!(read(text), Ok(Day::constant(1987, 6, 30)), "{text}");
+        }
+    }
+
+    #[test]
+    fn answers_that_name_no_day_or_two_are_refused() {
+        let long = "1987-06-30 ".repeat(100);
+        for text in [
+            "",
+            "June 1987",
+            "30 June 87",
+            "30/06/1987",
+            "06-30-1987",
+            "1987-30-06",
+            "-1987-06-30",
+            "1987-06-30 1987-06-30",
+            "1987-06-30T00:00",
+            "30 June July 1987",
+            "1987-+6-30",
+            "Monday, 30 June 1987",
+            "Monday Tuesday 30 June 1987",
+            "31 June 1987",
+            "29 February 1900",
+            "1987-06-030",
+            "١٩٨٧-06-30",
+            "\u{202e}1987-06-30",
+            &long,
+        ] {
+            assert!(read(text).is_err(), "{text:.40}");
         }
     }
 }

@@ -30,7 +30,7 @@ impl Content for Games {
     const FACTS: Facts = Facts {
         environment: "web/games",
         about: "Small games that are drawn in a canvas, some of them with time, played by keys and the pointer in a real browser.",
-        // The longest solutions take about 130.
+        // The longest solutions take about 150.
         steps_max: 250,
         system: "You play a game on a web page in a browser. Reach the goal that the user names. The task ends when the game is won \
                  or lost, and there is one try.",
@@ -63,9 +63,14 @@ impl Content for Games {
         Some(drawn.board.solution()?.iter().map(palestra_games::Step::action).collect())
     }
 
-    fn judge(_drawn: &Task, state: &Value) -> Result<Vec<Check>, VerifierError> {
+    fn judge(drawn: &Task, state: &Value) -> Result<Vec<Check>, VerifierError> {
         let board = Board::deserialize(&state["board"])
             .map_err(|error| VerifierError(format!("the state has no board of a game: {error}")))?;
+        if !board.is_of(&drawn.board) {
+            return Err(VerifierError(
+                "the board of the state is none of this task: judge a state of the task itself".to_owned(),
+            ));
+        }
         let won = board.outcome() == Outcome::Won;
         let Progress { done, goal } = board.progress();
         let whole = Check {
@@ -89,19 +94,16 @@ impl Content for Games {
 
 /// The setting of whether the board is told in words.
 fn with_words(config: &Map<String, Value>) -> Result<bool, ConfigError> {
-    if let Some(field) = config.keys().find(|field| *field != TEXT) {
-        return Err(ConfigError {
-            field: Some(field.clone()),
-            detail: format!("this environment has the setting {TEXT} alone: leave this one out"),
-        });
-    }
-    match config.get(TEXT) {
+    let mut others = config.clone();
+    let text = others.remove(TEXT);
+    ConfigError::refuse_all(&others)?;
+    match text {
         None => Ok(true),
-        Some(Value::Bool(with_words)) => Ok(*with_words),
+        Some(Value::Bool(with_words)) => Ok(with_words),
         Some(other) => Err(ConfigError {
             field: Some(TEXT.to_owned()),
             detail: format!(
-                "{TEXT} is {other}: use true for the board in words beside the picture, false for the picture alone"
+                "{TEXT} is {other}: use true for the board in words beside the picture, false for the picture only"
             ),
         }),
     }
@@ -137,5 +139,16 @@ mod tests {
             assert_eq!((checks[0].score, checks[0].passed, checks[1].weight), (0.0, false, 0.0), "{template}");
             assert!(Games::judge(&task, &json!({"outcome": "won"})).is_err(), "{template}");
         }
+    }
+
+    #[test]
+    fn a_board_of_another_task_is_refused() {
+        let games = Games::new();
+        let [task, other] = [3, 4].map(|seed| games.draw("merge", &mut Draw::new(Level::Two, seed)).expect("a game"));
+        assert!(Games::judge(&task, &json!({"board": other.board})).is_err());
+        let mut short = json!({"board": task.board});
+        assert!(Games::judge(&task, &short).is_ok());
+        short["board"]["merge"]["cells"] = json!([2, 2]);
+        assert!(Games::judge(&task, &short).is_err());
     }
 }

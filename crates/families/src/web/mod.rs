@@ -15,7 +15,7 @@ mod widgets;
 
 use std::sync::Arc;
 
-use kind::WebKind;
+use kind::{Content as _, WebKind};
 
 pub use own::{FAMILY, Submission, kind, parse};
 use palestra_browser::Browsers;
@@ -27,7 +27,14 @@ pub fn is_web(name: &str) -> bool {
     name.split_once('/').is_some_and(|(family, _)| family == FAMILY)
 }
 
-/// Every environment of the family.
+/// True if a name is of this family and of none of the environments that every server has.
+#[must_use]
+pub fn is_published(name: &str) -> bool {
+    let builtin = [widgets::Widgets::FACTS, games::Games::FACTS, sites::Sites::FACTS];
+    is_web(name) && builtin.iter().all(|facts| facts.environment != name)
+}
+
+/// Every environment of the family that a server has by itself.
 #[must_use]
 pub fn all(browsers: &Browsers) -> Vec<Arc<dyn EnvironmentKind>> {
     vec![
@@ -35,4 +42,19 @@ pub fn all(browsers: &Browsers) -> Vec<Arc<dyn EnvironmentKind>> {
         Arc::new(WebKind::new(games::Games::new(), browsers.clone())),
         Arc::new(WebKind::new(sites::Sites::new(), browsers.clone())),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backends::Backends;
+
+    #[test]
+    fn names_of_the_family_are_published_but_for_those_that_every_server_has() {
+        let browsers = Backends::none(std::path::Path::new(".")).browsers;
+        for kind in all(&browsers) {
+            assert!(is_web(&kind.spec().name) && !is_published(&kind.spec().name), "{}", kind.spec().name);
+        }
+        assert!(is_published("web/mine") && !is_published("sql/mine") && !is_published("web"));
+    }
 }

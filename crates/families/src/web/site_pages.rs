@@ -55,7 +55,7 @@ impl SitePages {
             return Answer::Blocked;
         }
         if request.method != "GET" {
-            return Answer::text(405, "text/plain", "this site takes GET");
+            return Answer::text(405, "text/plain", "this site answers only GET: follow its links, or search");
         }
         let fields = form_fields(request.url.query().unwrap_or_default());
         let query = fields.iter().find(|(name, _)| name == "q").map_or("", |(_, query)| query);

@@ -35,8 +35,8 @@ impl Content for Sites {
     const FACTS: Facts = Facts {
         environment: "web/sites",
         about: "Questions about web sites of many pages, answered from what was read there: an encyclopaedia, a forum, a map, \
-                a documentation, a newspaper.",
-        // The longest solution takes about sixty.
+                the documentation of a library, a newspaper.",
+        // The longest solution of 12,000 draws takes 32.
         steps_max: 100,
         system: "You use a web site in a browser to answer a question. Tell the answer by send_msg_to_user: the value alone, \
                  without a sentence around it. That ends the task, and only the first answer counts. If the site does not \
@@ -93,9 +93,10 @@ impl Content for Sites {
         let lacking = site.lacking(&drawn.question, &addresses);
         let entries = site.proving(&drawn.question, &addresses).into_iter();
         let entries: Vec<String> = entries.map(|at| format!("entry {}: {at}", read[at])).collect();
-        let proof = match lacking.len() {
-            0 => entries.join("; "),
-            more => format!("{more} facts are on no page that was read; read were {}", entries.join("; ")),
+        let proof = match (lacking.len(), entries.is_empty()) {
+            (0, _) => entries.join("; "),
+            (more, true) => format!("facts that were not read: {more}, which are all"),
+            (more, false) => format!("facts that were not read: {more}; others were, in {}", entries.join("; ")),
         };
         let proven = lacking.is_empty();
         // The answer and its proof only count together.

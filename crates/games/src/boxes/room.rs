@@ -11,7 +11,7 @@ use crate::input::Direction;
 
 /// Positions that are looked at for one room.
 const POSITIONS_MAX: usize = 30_000;
-/// Draws of a room that may have too few pushes; then the one with most is taken.
+/// Draws of a room until one has enough pushes; after them the one with most is taken.
 const DRAWS: usize = 12;
 
 /// A kind of rooms.
@@ -129,24 +129,25 @@ fn cells(set: u64) -> impl Iterator<Item = usize> {
 impl Plan {
     pub(super) fn draw(self, draw: &mut Draw) -> Boxes {
         let mut best: Option<(u32, Boxes)> = None;
-        for _ in 0..DRAWS {
+        let mut draws = 0;
+        let mut board = loop {
+            draws += 1;
             let board = self.solved(draw);
             let (room, most) = (Room::of(&board), self.pushes.1);
             let positions = pulled(room, &board);
             let off_marks = positions.iter().filter(|at| at.boxes & room.marks == 0 && at.pushes <= most);
             let deepest = off_marks.clone().map(|position| position.pushes).max().unwrap_or_default();
-            if best.as_ref().is_some_and(|(pushes, _)| *pushes >= deepest) || deepest == 0 {
-                continue;
+            if deepest > best.as_ref().map_or(0, |(pushes, _)| *pushes) {
+                let least = self.pushes.0.min(deepest);
+                let start = draw.pick(&off_marks.filter(|position| position.pushes >= least).collect::<Vec<_>>());
+                let board = Boxes { boxes: cells(start.boxes).collect(), player: start.player, ..board };
+                best = Some((start.pushes, board));
             }
-            let least = self.pushes.0.min(deepest);
-            let start = draw.pick(&off_marks.filter(|position| position.pushes >= least).collect::<Vec<_>>());
-            let board = Boxes { boxes: cells(start.boxes).collect(), player: start.player, ..board };
-            best = Some((start.pushes, board));
-            if deepest >= self.pushes.0 {
-                break;
+            match best {
+                Some((pushes, board)) if pushes >= self.pushes.0 || draws >= DRAWS => break board,
+                _ => {}
             }
-        }
-        let mut board = best.map_or_else(|| self.solved(draw), |(_, board)| board);
+        };
         let moves = way(&board).map_or(0, |way| way.len());
         board.moves_max = 3 * u32::try_from(moves).unwrap_or_default() + 10;
         board

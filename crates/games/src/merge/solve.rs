@@ -5,8 +5,8 @@ use crate::input::Direction;
 use crate::rules::Rules as _;
 use crate::{Outcome, Step};
 
-/// Boards that are kept after each move.
-const BEAM: usize = 24;
+/// Boards that are kept after each move: few at first, and many where few reach no goal.
+const BEAMS: [usize; 2] = [24, 400];
 
 struct Node {
     board: Merge,
@@ -15,6 +15,10 @@ struct Node {
 
 /// Steps that reach the goal.
 pub(super) fn solve(start: &Merge) -> Option<Vec<Step>> {
+    BEAMS.into_iter().find_map(|beam| search(start, beam))
+}
+
+fn search(start: &Merge, width: usize) -> Option<Vec<Step>> {
     let mut beam = vec![Node { board: start.clone(), way: Vec::new() }];
     while !beam.is_empty() {
         let mut next: Vec<(u32, Node)> = Vec::new();
@@ -35,7 +39,7 @@ pub(super) fn solve(start: &Merge) -> Option<Vec<Step>> {
         }
         next.sort_by(|(one, _), (other, _)| other.cmp(one));
         next.dedup_by(|(_, one), (_, other)| one.board == other.board);
-        next.truncate(BEAM);
+        next.truncate(width);
         beam = next.into_iter().map(|(_, node)| node).collect();
     }
     None
@@ -53,4 +57,18 @@ fn promise(board: &Merge) -> u32 {
     let beside: u32 =
         (0..GRID.cells()).flat_map(|cell| [side(cell, Direction::Right), side(cell, Direction::Down)]).flatten().sum();
     squares + 4 * beside * board.largest().max(1) / 8 + empty * board.largest() / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use palestra_widgets::{Draw, Level};
+
+    use super::*;
+
+    #[test]
+    fn a_goal_that_a_narrow_beam_misses_is_reached_by_a_wide_one() {
+        let start = crate::merge::draw(&mut Draw::new(Level::Four, 196)).board;
+        assert!(search(&start, BEAMS[0]).is_none());
+        assert!(solve(&start).is_some());
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::{HashSet, VecDeque};
 
 use super::Snake;
 use crate::input::Direction;
-use crate::rules::Rules as _;
-use crate::{Input, Outcome, Step};
+use crate::rules::{Rules as _, after};
+use crate::{Outcome, Step};
 
 /// Ways to one apple that are looked at where the first leads into a trap.
 const WAYS_MAX: usize = 6;
@@ -72,20 +72,6 @@ fn steps(board: &Snake) -> Vec<Step> {
     let turns = Direction::ALL.into_iter().filter(|direction| *direction != board.direction.opposite());
     let waits = board.has_begun.then_some(Step::Wait(board.tick_ms));
     waits.into_iter().chain(turns.map(Direction::step)).collect()
-}
-
-/// The board after a step and the time that it takes, unless it is lost.
-fn after(board: &Snake, step: &Step) -> Option<Snake> {
-    let mut next = board.clone();
-    if let Some(input) = step.input() {
-        next.take(&input);
-    }
-    for _ in 0..step.milliseconds() / board.tick_ms {
-        if next.outcome() == Outcome::Open {
-            next.take(&Input::Tick);
-        }
-    }
-    (next.outcome() != Outcome::Lost).then_some(next)
 }
 
 /// Cells that the head can reach.

@@ -10,13 +10,14 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::answer::{read_count, read_date};
+use self::answer::read_count;
 use self::step::{Step, day_of_week, weekday_name};
 use self::walker::Walker;
 use crate::facts::{Category, Facts};
 use crate::question::{Mark, Question};
 use crate::scale;
 use palestra_environment::draws::{Draws, Refusal, Requirement};
+use palestra_environment::verifier::date;
 
 /// Years that a walk may touch.
 const YEARS: std::ops::RangeInclusive<i16> = 1600..=2400;
@@ -173,7 +174,7 @@ impl Question for Calendar {
 
     fn check(&self, instance: &Instance, answer: &str) -> Mark {
         match instance.truth() {
-            Some(Truth::Date(day)) => match read_date(answer) {
+            Some(Truth::Date(day)) => match date::read(answer) {
                 Ok(read) if read == day => Mark::right(format!("it is {day}")),
                 Ok(read) => Mark::wrong(format!("it is {day}, not {read}")),
                 Err(fault) => Mark::wrong(fault),

@@ -8,6 +8,7 @@ use jiff::civil::Date;
 use palestra_widgets::Draw;
 
 use crate::Site;
+use crate::names::later;
 use crate::question::{Row, World};
 
 const LIBRARIES: [&str; 6] = ["ambrel", "corvane", "fenwick", "morrow", "quillet", "tesset"];
@@ -95,7 +96,7 @@ impl World for Library {
 fn draw_days(draw: &mut Draw, count: usize) -> Vec<Date> {
     let mut day = jiff::civil::date(2024, 1, 1);
     let days = std::iter::repeat_with(|| {
-        day = day.checked_add(jiff::Span::new().days(draw.number(40..=330))).unwrap_or(day);
+        day = later(day, draw.number(40..=330));
         day
     });
     days.take(count).collect()

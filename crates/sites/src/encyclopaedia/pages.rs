@@ -95,7 +95,7 @@ fn by_population(country: &Country) -> Vec<Draft> {
 fn article(country: &Country, place: &Place) -> Draft {
     let at = place_at(&place.name);
     let mut draft = Draft::new(at.clone(), place.name.clone()).under("/places", "Places");
-    draft.states(&at, &["whole", "region", "river", "population", "founded", "elevation"]);
+    draft.states(&at, &["whole", "region", "river", "population", "founded"]);
     let mut properties = vec![
         ("Kind", place.sort.to_owned()),
         ("Region", region_link(country, place.region)),

@@ -4,12 +4,12 @@ use palestra_widgets::{Draw, Level};
 
 use super::pages::{place_at, region_at, river_at};
 use super::{Country, Place};
+use crate::answer::KILOMETRES;
 use crate::names::{largest, one};
 use crate::question::Row;
 use crate::{Answer, Fact, Question};
 
 const INHABITANTS: &[&str] = &["inhabitants", "people"];
-const KILOMETRES: &[&str] = &["km", "kilometres", "kilometers"];
 const METRES: &[&str] = &["m", "metres", "meters"];
 
 pub(super) fn rows() -> Vec<Row<Country>> {
@@ -94,14 +94,13 @@ fn largest_on_river(country: &Country, draw: &mut Draw) -> Option<Question> {
 }
 
 fn oldest_of_three(country: &Country, draw: &mut Draw) -> Option<Question> {
-    let numbers: Vec<usize> = (0..country.places.len()).collect();
-    let chosen = draw.some(3, &numbers);
-    let winner = largest(chosen.iter().map(|at| (*at, -country.places[*at].founded)))?;
-    let places: Vec<&Place> = chosen.iter().map(|at| &country.places[*at]).collect();
-    let [first, second, third] = places.as_slice() else { return None };
+    let all: Vec<&Place> = country.places.iter().collect();
+    let places: [&Place; 3] = draw.some(3, &all).try_into().ok()?;
+    let [first, second, third] = places;
+    let oldest = places.into_iter().min_by_key(|place| place.founded)?;
     let text = format!("Which of {}, {} and {} was founded first?", first.name, second.name, third.name);
-    let facts = places.iter().map(|place| of_place(place, "founded")).collect();
-    Some(Question::new(text, Answer::text(&country.places[winner].name), facts))
+    let facts = places.map(|place| of_place(place, "founded")).to_vec();
+    Some(Question::new(text, Answer::text(&oldest.name), facts))
 }
 
 fn tributary_capital(country: &Country, draw: &mut Draw) -> Option<Question> {

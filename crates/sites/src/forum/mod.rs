@@ -6,6 +6,7 @@ mod questions;
 use jiff::civil::Date;
 use palestra_widgets::Draw;
 
+use crate::names::later;
 use crate::question::{Row, World};
 use crate::{Site, names};
 
@@ -111,8 +112,4 @@ fn draw_thread(draw: &mut Draw, thing: &str, boards: usize, tags: &[&'static str
         replies,
         accepted,
     }
-}
-
-fn later(date: Date, days: i64) -> Date {
-    date.checked_add(jiff::Span::new().days(days)).unwrap_or(date)
 }

@@ -149,7 +149,7 @@ fn member_page(forum: &Forum, number: usize) -> Draft {
     let member = &forum.members[number];
     let at = member_at(member.name);
     let mut draft = Draft::new(at.clone(), member.name).under("/members", "Members");
-    draft.states(&at, &["whole", "joined", "town"]);
+    draft.states(&at, &["whole", "joined"]);
     let mut properties = vec![("Joined", day(member.joined))];
     properties.extend(member.town.as_ref().map(|town| ("Home town", text(town))));
     draft.properties(&properties);

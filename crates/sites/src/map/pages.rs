@@ -156,7 +156,7 @@ fn sort_page(map: &Map, sort: &str) -> Draft {
 fn sight_page(map: &Map, sight: &Sight) -> Draft {
     let at = sight_at(&sight.name);
     let mut draft = Draft::new(at.clone(), sight.name.clone()).under("/sorts", "Things to visit");
-    draft.states(&at, &["whole", "hours", "fee"]);
+    draft.states(&at, &["whole", "hours"]);
     let mut properties = vec![("Kind", sight.sort.to_owned()), ("Place", place_link(map, sight.place))];
     properties.extend(sight.fee.map(|fee| ("Entrance fee", format!("€{fee}"))));
     draft.properties(&properties);

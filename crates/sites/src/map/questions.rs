@@ -5,12 +5,10 @@ use palestra_widgets::{Draw, Level, WEEKDAYS, clock};
 use super::pages::{place_at, road_at, sight_at};
 use super::ways::shortest;
 use super::{Map, Road, SORTS, Sight};
+use crate::answer::{EUROS, KILOMETRES};
 use crate::names::{largest, one};
 use crate::question::Row;
 use crate::{Answer, Fact, Question};
-
-const KILOMETRES: &[&str] = &["km", "kilometres", "kilometers"];
-const EUROS: &[&str] = &["€", "euros", "euro", "eur"];
 
 pub(super) fn rows() -> Vec<Row<Map>> {
     vec![

@@ -6,6 +6,7 @@ mod questions;
 use jiff::civil::Date;
 use palestra_widgets::Draw;
 
+use crate::names::later;
 use crate::question::{Row, World};
 use crate::{Site, names};
 
@@ -111,8 +112,4 @@ fn draw_article(
         cost: (!draw.once_in(2)).then(|| draw.number(12..=900) * 100),
         correction,
     }
-}
-
-fn later(date: Date, days: i64) -> Date {
-    date.checked_add(jiff::Span::new().days(days)).unwrap_or(date)
 }

@@ -146,7 +146,7 @@ fn article_page(paper: &Paper, article: &Article) -> Draft {
     let author = paper.authors[article.author];
     let place = &paper.places[article.place];
     let mut draft = Draft::new(at.clone(), article.headline.clone()).under(&section_at(section), section);
-    draft.states(&at, &["whole", "author", "date", "section", "printed"]);
+    draft.states(&at, &["whole", "author", "date", "section"]);
     draft.main.push_str(&format!(
         "<p class=\"byline\">By {} on {}</p>\n",
         link(&author_at(author), author),
@@ -168,7 +168,8 @@ fn article_page(paper: &Paper, article: &Article) -> Draft {
             day(correction.date),
             link(&correction_at(&article.headline), "read the correction")
         )),
-        None => draft.states(&at, &["corrected"]),
+        // What was printed holds, as there is no correction.
+        None => draft.states(&at, &["visitors"]),
     }
     draft
 }
@@ -190,7 +191,7 @@ fn corrections(paper: &Paper) -> Draft {
 fn correction_page(article: &Article, correction: &Correction) -> Draft {
     let title = format!("Correction of “{}”", article.headline);
     let mut draft = Draft::new(correction_at(&article.headline), title).under("/corrections", "Corrections");
-    draft.states(&article_at(&article.headline), &["corrected"]);
+    draft.states(&article_at(&article.headline), &["visitors"]);
     draft.paragraph(&format!(
         "{}: the article {} had a wrong number of visitors. There were {} visitors.",
         day(correction.date),

@@ -6,12 +6,12 @@ use palestra_widgets::{Draw, Level};
 
 use super::pages::{article_at, author_at, month_at, month_name, month_of, topic_at};
 use super::{Article, Paper};
+use crate::answer::EUROS;
 use crate::names::{largest, one};
 use crate::question::Row;
 use crate::{Answer, Fact, Question};
 
 const VISITORS: &[&str] = &["visitors", "people"];
-const EUROS: &[&str] = &["€", "euros", "euro", "eur"];
 
 pub(super) fn rows() -> Vec<Row<Paper>> {
     vec![
@@ -58,9 +58,7 @@ fn visitors(paper: &Paper, draw: &mut Draw) -> Option<Question> {
         "How many visitors came to the event of the article “{}”? If the paper corrected the number, the correction counts.",
         article.headline
     );
-    let facts = vec![of(article, "printed"), of(article, "corrected")];
-    let question = Question::new(text, Answer::number(article.corrected(), VISITORS), facts);
-    Some(if article.correction.is_some() { question.or(vec![of(article, "corrected")]) } else { question })
+    Some(Question::new(text, Answer::number(article.corrected(), VISITORS), vec![of(article, "visitors")]))
 }
 
 fn count_in_month(paper: &Paper, draw: &mut Draw) -> Option<Question> {
@@ -87,16 +85,15 @@ fn cost(paper: &Paper, draw: &mut Draw) -> Option<Question> {
 }
 
 fn last_of_three(paper: &Paper, draw: &mut Draw) -> Option<Question> {
-    let numbers: Vec<usize> = (0..paper.articles.len()).collect();
-    let chosen = draw.some(3, &numbers);
-    let [first, second, third] = [0, 1, 2].map(|at| chosen.get(at).and_then(|number| paper.articles.get(*number)));
-    let (first, second, third) = (first?, second?, third?);
-    let last = [first, second, third].into_iter().max_by_key(|article| article.date)?;
+    let all: Vec<&Article> = paper.articles.iter().collect();
+    let articles: [&Article; 3] = draw.some(3, &all).try_into().ok()?;
+    let [first, second, third] = articles;
+    let last = articles.into_iter().max_by_key(|article| article.date)?;
     let text = format!(
         "Which of the articles “{}”, “{}” and “{}” appeared last?",
         first.headline, second.headline, third.headline
     );
-    let facts = [first, second, third].map(|article| of(article, "date")).to_vec();
+    let facts = articles.map(|article| of(article, "date")).to_vec();
     Some(Question::new(text, Answer::text(&last.headline), facts))
 }
 
@@ -127,7 +124,7 @@ fn fullest<'a>(paper: &'a Paper, draw: &mut Draw) -> Option<(&'a str, &'a Articl
 
 /// Visitors of all articles of a place, and that these are all.
 fn numbers_from(paper: &Paper, place: usize) -> Vec<Fact> {
-    let articles = from_place(paper, place).flat_map(|(_, article)| [of(article, "printed"), of(article, "corrected")]);
+    let articles = from_place(paper, place).map(|(_, article)| of(article, "visitors"));
     [Fact::of(&topic_at(&paper.places[place]), "articles")].into_iter().chain(articles).collect()
 }
 

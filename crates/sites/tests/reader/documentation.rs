@@ -1,6 +1,6 @@
-//! Answers from the pages of a documentation.
+//! Answers from the pages of the documentation of a library.
 
-use super::{NOT_STATED, Reader, asked, best};
+use super::{NOT_STATED, Read, Reader, asked, best};
 
 /// A change of a version: the words of it.
 struct Noted {
@@ -72,18 +72,13 @@ pub(super) fn answer(read: &Reader, question: &str) -> Option<String> {
     }
     let [option, function, version] = asked("What was the default of the option {} of {} in version {}?", question)?;
     // Forward from the change before, or back from the change after.
-    let forward = || {
-        let mut notes: Vec<Noted> = noted(read).into_iter().filter(|note| note.version.as_str() <= version).collect();
-        notes.sort_by(|one, other| other.version.cmp(&one.version));
-        notes.iter().find_map(|note| set(note, option, function))
-    };
-    let back = || {
-        let mut notes: Vec<Noted> = noted(read).into_iter().filter(|note| note.version.as_str() > version).collect();
-        notes.sort_by(|one, other| one.version.cmp(&other.version));
-        let next = notes.iter().find_map(|note| change(note, option, function, &note.version).map(|(from, _)| from));
-        next.or_else(|| present(read, option, function))
-    };
-    forward().or_else(back)
+    let listed = versions(read)?;
+    let earlier = listed.iter().filter(|listed| listed.as_str() <= version);
+    let later = listed.iter().rev().filter(|listed| listed.as_str() > version);
+    let forward = first_told(read, earlier, |note| set(note, option, function)).flatten();
+    let from = |note: &Noted| change(note, option, function, &note.version).map(|(from, _)| from);
+    let back = || first_told(read, later, from)?.or_else(|| present(read, option, function));
+    forward.or_else(back)
 }
 
 fn released(read: &Reader, version: &str) -> Option<String> {
@@ -118,12 +113,35 @@ fn most(read: &Reader, module: &str) -> Option<String> {
 }
 
 fn noted(read: &Reader) -> Vec<Noted> {
-    let pages = read.pages.iter().filter(|page| page.address.starts_with("/versions/"));
-    let notes = pages.flat_map(|page| {
-        let version = page.title.trim_start_matches("Version ").to_owned();
-        page.all_texts().map(move |words| Noted { version: version.clone(), words: words.clone() })
-    });
-    notes.collect()
+    read.pages.iter().filter(|page| page.address.starts_with("/versions/")).flat_map(notes).collect()
+}
+
+fn notes(page: &Read) -> impl Iterator<Item = Noted> {
+    let version = page.title.trim_start_matches("Version ");
+    page.all_texts().map(|words| Noted { version: version.to_owned(), words: words.clone() })
+}
+
+/// All versions, the latest first; none where their list was not read.
+fn versions(read: &Reader) -> Option<Vec<String>> {
+    read.column("/versions", "Versions", "Version")
+}
+
+/// The word of the first of these versions that tells something; none where a page up to it was not read, and none within where no
+/// version tells anything.
+fn first_told<'v>(
+    read: &Reader,
+    versions: impl Iterator<Item = &'v String>,
+    tells: impl Fn(&Noted) -> Option<String>,
+) -> Option<Option<String>> {
+    for version in versions {
+        let title = format!("Version {version}");
+        let page = read.titled("/versions/", &title).next()?;
+        let told = notes(page).find_map(|note| tells(&note));
+        if told.is_some() {
+            return Some(told);
+        }
+    }
+    Some(None)
 }
 
 /// Default before and after a change of a version.
@@ -142,7 +160,7 @@ fn set(note: &Noted, option: &str, function: &str) -> Option<String> {
 
 /// Default that the versions before one set.
 fn before(read: &Reader, option: &str, function: &str, version: &str) -> Option<String> {
-    let mut notes: Vec<Noted> = noted(read).into_iter().filter(|note| note.version.as_str() < version).collect();
-    notes.sort_by(|one, other| other.version.cmp(&one.version));
-    notes.iter().find_map(|note| set(note, option, function))
+    let listed = versions(read)?;
+    let earlier = listed.iter().filter(|listed| listed.as_str() < version);
+    first_told(read, earlier, |note| set(note, option, function)).flatten()
 }

@@ -330,6 +330,19 @@ pub(super) const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        page: "docs/web.md",
+        heading: "Fields of web.yaml",
+        types: &[("", "crates/families/src/web/own/manifest.rs", "Written")],
+    },
+    Section {
+        page: "docs/web.md",
+        heading: "Fields of a task",
+        types: &[
+            ("", "crates/families/src/web/own/manifest.rs", "WrittenTask"),
+            ("requests[].", "crates/families/src/web/own/manifest.rs", "WrittenRequest"),
+        ],
+    },
+    Section {
         page: "docs/sql.md",
         heading: "Fields of a question",
         types: &[

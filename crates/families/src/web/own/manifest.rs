@@ -1,11 +1,12 @@
 //! `web.yaml`: what a folder of pages says of itself and of its tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use palestra_browser::action;
 use palestra_environment::verifier::rule::{Expected, judge};
 use palestra_environment::verifier::rules;
+use palestra_protocol::name::NameKind;
 use palestra_protocol::problem::Fault;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,6 +26,16 @@ const INSTRUCTION_BYTES_MAX: usize = 16 << 10;
 const SOLUTION_MAX: usize = 200;
 /// Tasks of an environment.
 const TASKS_MAX: usize = 100_000;
+/// Bytes of a task, as it is stored.
+const TASK_BYTES_MAX: usize = 256 << 10;
+/// Requests that a task can want.
+const REQUESTS_MAX: usize = 100;
+/// Hosts with a folder.
+const SITES_MAX: usize = 100;
+/// Recordings of an environment.
+const RECORDINGS_MAX: usize = 100;
+/// Seconds that an episode can be given: more than all its turns take.
+const SECONDS_MAX: u32 = 3_600;
 /// Methods of requests that a task can want.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -153,6 +164,11 @@ pub(super) fn read(manifest: &[u8], more_tasks: Option<&[u8]>) -> Result<Manifes
         faults.push(fault("now", format!("must be a time such as {NOW}: {error}")));
         0
     });
+    for tag in &written.tags {
+        if let Err(why) = NameKind::Label.check(tag) {
+            faults.push(fault("tags", format!("{tag:?} does not fit, correct it: {why}")));
+        }
+    }
     let pages = match &written.miniwob {
         Some(folder) => miniwob(&written, folder, more_tasks.is_some(), &mut faults),
         None => sites(&written, more_tasks, &mut faults),
@@ -190,8 +206,9 @@ fn miniwob(written: &Written, folder: &str, has_more_tasks: bool, faults: &mut V
     for (field, _) in alone.into_iter().filter(|(_, is_given)| *is_given) {
         faults.push(fault(field, "does not go with `miniwob`, whose pages bring their tasks: leave it out"));
     }
-    if written.seconds == Some(0) {
-        faults.push(fault("seconds", "must be at least 1: leave it out for the time that each page gives"));
+    if written.seconds.is_some_and(|seconds| !(1..=SECONDS_MAX).contains(&seconds)) {
+        let detail = format!("must be 1 to {SECONDS_MAX}: leave it out for the time that each page gives");
+        faults.push(fault("seconds", detail));
     }
     Pages::Miniwob { folder: folder.trim_end_matches('/').to_owned(), seconds: written.seconds }
 }
@@ -202,6 +219,13 @@ fn sites(written: &Written, more_tasks: Option<&[u8]>, faults: &mut Vec<Fault>) 
     }
     if written.sites.is_empty() && written.recordings.is_empty() {
         faults.push(fault("sites", "there are no pages: name a host with its folder, or `recordings`"));
+    }
+    for (field, count, most) in
+        [("sites", written.sites.len(), SITES_MAX), ("recordings", written.recordings.len(), RECORDINGS_MAX)]
+    {
+        if count > most {
+            faults.push(fault(field, format!("there are {count}, and at most {most} fit: leave some out")));
+        }
     }
     for host in written.sites.keys() {
         let is_host = Url::parse(&format!("http://{host}/")).is_ok_and(|url| url.host_str() == Some(host.as_str()));
@@ -223,7 +247,7 @@ fn sites(written: &Written, more_tasks: Option<&[u8]>, faults: &mut Vec<Fault>) 
         faults.push(fault("tasks", detail));
     }
     let mut tasks: Vec<PlacedTask> = Vec::new();
-    let mut ids = std::collections::BTreeSet::new();
+    let mut ids = BTreeSet::new();
     for (place, written) in all {
         if written.id.as_ref().is_some_and(|id| !ids.insert(id)) {
             faults.push(place.fault("id", "another task has this id: choose another one"));
@@ -265,6 +289,12 @@ fn task(written: &WrittenTask, start: Option<&str>) -> Result<SiteTask, TaskFaul
     if written.instruction.trim().is_empty() || written.instruction.len() > INSTRUCTION_BYTES_MAX {
         wrong("instruction", &format!("must be a text of 1 to {INSTRUCTION_BYTES_MAX} bytes"));
     }
+    let names = [(NameKind::Label, "id", &written.id), (NameKind::Split, "split", &written.split)];
+    for (kind, field, name) in names.into_iter().filter_map(|(kind, field, name)| Some((kind, field, name.as_ref()?))) {
+        if let Err(why) = kind.check(name) {
+            wrong(field, &format!("{name:?} does not fit, correct it: {why}"));
+        }
+    }
     let start = written.start.as_deref().or(start);
     if start.is_none() {
         wrong("start", "the first page is missing: name its address here or for all tasks");
@@ -281,6 +311,9 @@ fn task(written: &WrittenTask, start: Option<&str>) -> Result<SiteTask, TaskFaul
         wrong(&field, &detail);
         None
     });
+    if written.requests.len() > REQUESTS_MAX {
+        wrong("requests", &format!("there are more than {REQUESTS_MAX}: leave some out"));
+    }
     let mut requests = Vec::new();
     for (number, written) in written.requests.iter().enumerate() {
         match wanted(written) {
@@ -295,7 +328,7 @@ fn task(written: &WrittenTask, start: Option<&str>) -> Result<SiteTask, TaskFaul
     if !faults.is_empty() {
         return Err(faults);
     }
-    Ok(SiteTask {
+    let task = SiteTask {
         id: written.id.clone(),
         instruction: written.instruction.trim().to_owned(),
         start,
@@ -304,7 +337,13 @@ fn task(written: &WrittenTask, start: Option<&str>) -> Result<SiteTask, TaskFaul
         infeasible: written.infeasible,
         solution: written.solution.clone(),
         trainable: written.solution.is_some(),
-    })
+    };
+    let bytes = serde_json::to_string(&task).map_or(usize::MAX, |text| text.len());
+    if bytes > TASK_BYTES_MAX {
+        let detail = format!("the task has {bytes} bytes, and at most {TASK_BYTES_MAX} fit: shorten it");
+        return Err(vec![(String::new(), detail)]);
+    }
+    Ok(task)
 }
 
 /// An answer: a value alone, or with the rule that compares it.

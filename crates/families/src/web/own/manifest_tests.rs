@@ -92,7 +92,18 @@ fn each_fault_names_its_field_and_a_remedy() {
         (task("answer: y, solution: [\"jump('a')\"]"), "tasks[0].solution[0]", "is no action"),
         (task("answer: y, solution: [\"click('a'\"]"), "tasks[0].solution[0]", "is no action"),
         ("miniwob: html\nsites: {a.test: a}".to_owned(), "sites", "does not go with `miniwob`"),
-        ("miniwob: html\nseconds: 0".to_owned(), "seconds", "at least 1"),
+        ("miniwob: html\nseconds: 0".to_owned(), "seconds", "must be 1 to"),
+        (format!("miniwob: html\nseconds: {}", SECONDS_MAX + 1), "seconds", "must be 1 to"),
+        ("miniwob: html\ntags: [\" \"]".to_owned(), "tags", "does not fit"),
+        (task("answer: y, id: \"\""), "tasks[0].id", "does not fit"),
+        (task("answer: y, split: Train"), "tasks[0].split", "does not fit"),
+        (
+            task(&format!("requests: [{}]", "{address: \"http://a.test/\"},".repeat(REQUESTS_MAX + 1))),
+            "tasks[0].requests",
+            "leave some out",
+        ),
+        (task(&format!("answer: {}", "y".repeat(TASK_BYTES_MAX))), "tasks[0]", "shorten it"),
+        (format!("recordings: [{}]", "a.har,".repeat(RECORDINGS_MAX + 1)), "recordings", "leave some out"),
     ] {
         let found = faults(&manifest);
         assert!(found.iter().any(|(at, why)| at == field && why.contains(words)), "{manifest}\n{found:?}");

@@ -8,10 +8,13 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest as _, Sha256};
+
+use palestra_environment::state::Digest;
 
 /// Bytes of one file or answer.
 pub(super) const BYTES_MAX: usize = 32 << 20;
+/// Bytes of everything that the pages of an environment can ask for.
+pub(super) const CONTENT_BYTES_MAX: usize = 64 << 20;
 
 /// Bytes that are stored compressed.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -26,13 +29,8 @@ impl std::fmt::Debug for Packed {
 impl Packed {
     /// `sha256:<hex>` of the bytes.
     pub(super) fn digest(&self) -> String {
-        digest(&self.0)
+        Digest::of(&self.0).to_string()
     }
-}
-
-/// `sha256:<hex>` of bytes.
-pub(super) fn digest(bytes: &[u8]) -> String {
-    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 
 impl Serialize for Packed {

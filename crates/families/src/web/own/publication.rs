@@ -14,10 +14,10 @@ use url::Url;
 
 use super::content::Content;
 use super::manifest::{self, MANIFEST, Manifest, Pages, PlacedTask, TASKS, fault};
-use super::miniwob::{self, MiniwobKind, StoredPages};
-use super::packed::{BYTES_MAX, Packed};
+use super::miniwob::{self, MiniwobKind, StoredPages, below};
+use super::packed::{BYTES_MAX, CONTENT_BYTES_MAX, Packed};
 use super::prove;
-use super::recording::{self, Exchange, Library, Recording};
+use super::recording::{self, Exchange, Library, Recording, repeats};
 use super::site::SiteKind;
 use super::task::SiteTask;
 use crate::browsed::NO_BROWSER;
@@ -27,8 +27,6 @@ use palestra_environment::{EnvironmentKind, TaskRows as _};
 
 /// The family's name.
 pub const FAMILY: &str = "web";
-/// Bytes of everything that pages can ask for.
-const CONTENT_BYTES_MAX: usize = 64 << 20;
 /// Files of all folders together.
 const FILES_MAX: usize = 20_000;
 /// Faults that are told.
@@ -105,9 +103,16 @@ impl StoredContent {
 /// for it any more.
 ///
 /// # Errors
-/// With every fault.
-pub fn parse(submission: &Submission, browsers: &Browsers, left: Left) -> Result<Parsed, Vec<Fault>> {
-    let files = at_top(&submission.files);
+/// With the first faults.
+pub fn parse(submission: Submission, browsers: &Browsers, left: Left) -> Result<Parsed, Vec<Fault>> {
+    read_and_proven(submission, browsers, left).map_err(|mut faults| {
+        faults.truncate(FAULTS_TOLD_MAX);
+        faults
+    })
+}
+
+fn read_and_proven(mut submission: Submission, browsers: &Browsers, left: Left) -> Result<Parsed, Vec<Fault>> {
+    let files = at_top(std::mem::take(&mut submission.files));
     let manifest = match (files.get(MANIFEST), miniwob::found(&files)) {
         (Some(text), _) => manifest::read(text, files.get(TASKS).map(Vec::as_slice))?,
         (None, Some(folder)) => manifest::of_miniwob(folder),
@@ -121,29 +126,27 @@ pub fn parse(submission: &Submission, browsers: &Browsers, left: Left) -> Result
     if browsers.program().is_err() {
         return Err(vec![Fault { detail: NO_BROWSER.to_owned(), ..Fault::default() }]);
     }
-    let draft = Draft::of(submission, &manifest, &files)?;
+    let draft = Draft::of(submission, manifest, &files)?;
+    drop(files);
     let ended = |detail: String| Err(vec![Fault { detail, ..Fault::default() }]);
-    let mut faults = tokio::runtime::Handle::current().block_on(async {
+    tokio::runtime::Handle::current().block_on(async {
         tokio::select! {
             proven = timeout(Duration::from_secs(MINUTES_MAX * 60), draft.proven(browsers)) => {
                 proven.unwrap_or_else(|_| ended(format!("proving it took more than {MINUTES_MAX} minutes: publish fewer tasks at once")))
             }
             _ = left => ended("nobody waits for it any more: send it again".to_owned()),
         }
-    });
-    if let Err(faults) = &mut faults {
-        faults.truncate(FAULTS_TOLD_MAX);
-    }
-    faults
+    })
 }
 
 /// The files without the one folder that all of them lie in.
-fn at_top(files: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
-    let folders: BTreeSet<Option<&str>> = files.keys().map(|path| path.split_once('/').map(|(top, _)| top)).collect();
-    let only = folders.iter().next().copied().flatten().filter(|_| folders.len() == 1);
-    let inside = |path: &String| only.and_then(|top| miniwob::below(top, path)).unwrap_or(path).to_owned();
-    let has_manifest = only.is_some_and(|top| files.contains_key(&format!("{top}/{MANIFEST}")));
-    if has_manifest { files.iter().map(|(path, bytes)| (inside(path), bytes.clone())).collect() } else { files.clone() }
+fn at_top(files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
+    let top = files.keys().next().and_then(|path| path.split_once('/')).map(|(top, _)| top.to_owned());
+    let is_only = |top: &String| {
+        files.contains_key(&format!("{top}/{MANIFEST}")) && files.keys().all(|path| below(top, path).is_some())
+    };
+    let Some(top) = top.filter(is_only) else { return files };
+    files.into_iter().filter_map(|(path, bytes)| Some((below(&top, &path)?.to_owned(), bytes))).collect()
 }
 
 /// A publication that was read, and is not proven.
@@ -156,27 +159,26 @@ struct Draft {
 }
 
 impl Draft {
-    fn of(submission: &Submission, manifest: &Manifest, files: &BTreeMap<String, Vec<u8>>) -> Result<Self, Vec<Fault>> {
-        let (content, tasks, notes) = match &manifest.pages {
+    fn of(submission: Submission, manifest: Manifest, files: &BTreeMap<String, Vec<u8>>) -> Result<Self, Vec<Fault>> {
+        let Submission { name, description, tags, keep_going, trust_unproven, files: _ } = submission;
+        let (content, tasks, notes) = match manifest.pages {
             Pages::Miniwob { folder, seconds } => {
-                let (pages, notes) = pages(folder, files)?;
-                let trainable = submission.trust_unproven;
-                let pages = StoredPages { seconds: *seconds, now_ms: manifest.now_ms, trainable, ..pages };
+                let (pages, notes) = pages(&folder, files)?;
+                let pages = StoredPages { seconds, now_ms: manifest.now_ms, trainable: trust_unproven, ..pages };
                 (StoredContent::Miniwob(pages), Vec::new(), notes)
             }
-            Pages::Sites { sites, recordings, tasks } => {
-                let (stored, notes) = sites_of(sites, recordings, manifest.now_ms, files)?;
-                let tasks = placed(tasks, submission.trust_unproven);
+            Pages::Sites { sites, recordings, mut tasks } => {
+                let (stored, notes) = sites_of(&sites, &recordings, manifest.now_ms, files)?;
+                // Without a solution, only a publisher who answers for them lets them be trained on.
+                tasks.iter_mut().for_each(|placed| placed.task.trainable |= trust_unproven);
                 (StoredContent::Sites(stored), tasks, notes)
             }
         };
-        let description = [&submission.description, &manifest.description].into_iter().find(|text| !text.is_empty());
-        let description =
-            description.cloned().unwrap_or_else(|| format!("Web pages that were published as {}.", submission.name));
-        let tags: BTreeSet<&String> = manifest.tags.iter().chain(&submission.tags).collect();
-        let stored =
-            Stored { kind: FAMILY.to_owned(), description, tags: tags.into_iter().cloned().collect(), content };
-        Ok(Self { name: submission.name.clone(), stored, tasks, notes, keep_going: submission.keep_going })
+        let description = [description, manifest.description].into_iter().find(|text| !text.is_empty());
+        let description = description.unwrap_or_else(|| format!("Web pages that were published as {name}."));
+        let tags: BTreeSet<String> = manifest.tags.into_iter().chain(tags).collect();
+        let stored = Stored { kind: FAMILY.to_owned(), description, tags: tags.into_iter().collect(), content };
+        Ok(Self { name, stored, tasks, notes, keep_going })
     }
 
     /// The same once it was played, with its faults or without what has some.
@@ -239,7 +241,7 @@ impl Draft {
         let splits = BTreeMap::new();
         let draft = Definition { name: &self.name, version: 1, digest: "", definition: &Value::Null, splits: &splits };
         let kind = MiniwobKind::new(&draft, "", &[], pages.clone(), browsers.clone());
-        let proofs = pages.names.iter().map(|name| kind.faults(name));
+        let proofs = (0..pages.names.len()).map(|place| kind.faults_of_page(place));
         let proven: Vec<Result<Vec<String>, String>> = futures::stream::iter(proofs).buffered(AT_ONCE).collect().await;
         let (mut left_out, mut kept) = (Vec::new(), Vec::new());
         for (name, found) in std::mem::take(&mut pages.names).into_iter().zip(proven) {
@@ -295,15 +297,6 @@ fn broken(why: &str) -> Vec<Fault> {
     vec![Fault { detail: format!("it cannot be proven, publish it again: {why}"), ..Fault::default() }]
 }
 
-/// Tasks as they are stored: without a solution, only a publisher who answers for them lets them be trained on.
-fn placed(tasks: &[PlacedTask], trust_unproven: bool) -> Vec<PlacedTask> {
-    let trusted = |task: &SiteTask| SiteTask { trainable: task.trainable || trust_unproven, ..task.clone() };
-    tasks
-        .iter()
-        .map(|placed| PlacedTask { split: placed.split.clone(), task: trusted(&placed.task), place: placed.place })
-        .collect()
-}
-
 /// True if the first page of a task is on a host that is there.
 fn starts_here(content: &Content, task: &SiteTask) -> bool {
     Url::parse(&task.start).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && content.has_host(&url))
@@ -322,28 +315,54 @@ fn content(stored: &StoredSites) -> Content {
     Content { sites: stored.sites.clone(), recorded: Library::new(stored.recorded.clone()) }
 }
 
-/// Files of a folder, by their path below it.
-fn folder(name: &str, files: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Packed> {
-    let below = files.iter().filter_map(|(path, bytes)| Some((miniwob::below(name, path)?, bytes)));
-    below.map(|(path, bytes)| (path.to_owned(), Packed(bytes.clone()))).collect()
+/// The sizes of files that pages can ask for, counted before each is copied: several hosts may have the same folder.
+#[derive(Default)]
+struct Sizes {
+    files: usize,
+    bytes: usize,
 }
 
-/// The faults of sizes.
-fn too_large<'f>(field: &str, files: impl Iterator<Item = &'f Packed>) -> Vec<Fault> {
-    let (mut count, mut bytes, mut largest) = (0, 0, 0);
-    for file in files {
-        (count, bytes, largest) = (count + 1, bytes + file.0.len(), largest.max(file.0.len()));
+impl Sizes {
+    /// Counts a file.
+    ///
+    /// # Errors
+    /// In words, which bound is passed.
+    fn add(&mut self, path: &str, bytes: usize) -> Result<(), String> {
+        self.files += 1;
+        self.bytes += bytes;
+        if bytes > BYTES_MAX {
+            return Err(format!("the file {path:?} has more than {BYTES_MAX} bytes: leave it out"));
+        }
+        if self.files > FILES_MAX {
+            return Err(format!("there are more than {FILES_MAX} files: leave some out"));
+        }
+        if self.bytes > CONTENT_BYTES_MAX {
+            return Err(format!("the files have more than {CONTENT_BYTES_MAX} bytes: leave some out"));
+        }
+        Ok(())
     }
-    let bounds = [
-        (count > FILES_MAX, format!("there are more than {FILES_MAX} files: leave some out")),
-        (bytes > CONTENT_BYTES_MAX, format!("there are more than {CONTENT_BYTES_MAX} bytes: leave some out")),
-        (largest > BYTES_MAX, format!("a file has more than {BYTES_MAX} bytes: leave it out")),
-    ];
-    bounds.into_iter().filter(|(is_over, _)| *is_over).map(|(_, detail)| fault(field, detail)).collect()
+}
+
+/// Files of a folder, by their path below it.
+///
+/// # Errors
+/// In words, which bound is passed.
+fn folder(
+    name: &str,
+    files: &BTreeMap<String, Vec<u8>>,
+    sizes: &mut Sizes,
+) -> Result<BTreeMap<String, Packed>, String> {
+    let below = files.iter().filter_map(|(path, bytes)| Some((below(name, path)?, bytes)));
+    below
+        .map(|(path, bytes)| {
+            sizes.add(path, bytes.len())?;
+            Ok((path.to_owned(), Packed(bytes.clone())))
+        })
+        .collect()
 }
 
 fn pages(place: &str, files: &BTreeMap<String, Vec<u8>>) -> Result<(StoredPages, Vec<String>), Vec<Fault>> {
-    let files = folder(place, files);
+    let files = folder(place, files, &mut Sizes::default()).map_err(|why| vec![fault("miniwob", why)])?;
     let names = miniwob::names(files.keys().map(String::as_str));
     let within_frames =
         files.keys().filter(|path| path.starts_with("flight/") && path.ends_with("/wrapper.html")).count();
@@ -351,10 +370,6 @@ fn pages(place: &str, files: &BTreeMap<String, Vec<u8>>) -> Result<(StoredPages,
     if pages.names.is_empty() || !pages.has_core() {
         let detail = format!("{place:?} has no core/core.js with miniwob/*.html beside it: name the folder of these");
         return Err(vec![fault("miniwob", detail)]);
-    }
-    let faults = too_large("miniwob", pages.files.values());
-    if !faults.is_empty() {
-        return Err(faults);
     }
     let notes = match within_frames {
         0 => Vec::new(),
@@ -369,56 +384,48 @@ fn sites_of(
     now_ms: i64,
     files: &BTreeMap<String, Vec<u8>>,
 ) -> Result<(StoredSites, Vec<String>), Vec<Fault>> {
-    let (mut stored, mut notes, mut faults) =
-        (StoredSites { now_ms, sites: BTreeMap::new(), recorded: Vec::new() }, Vec::new(), Vec::new());
+    let (mut notes, mut faults) = (Vec::new(), Vec::new());
+    let (mut folders, mut sizes) = (BTreeMap::new(), Sizes::default());
     for (host, name) in sites {
+        let field = format!("sites.{host}");
         let name = name.trim_end_matches('/');
         // The manifest holds what is right: it never lies among the pages.
         if matches!(name, "" | ".") {
-            faults.push(fault(
-                &format!("sites.{host}"),
-                format!("must be a folder beside {MANIFEST}: move the pages into one"),
-            ));
+            faults.push(fault(&field, format!("must be a folder beside {MANIFEST}: move the pages into one")));
             continue;
         }
-        let found = folder(name, files);
+        let found = folder(name, files, &mut sizes).map_err(|why| vec![fault(&field, why)])?;
         if found.is_empty() {
-            faults.push(fault(
-                &format!("sites.{host}"),
-                format!("there is no folder {name:?} with files: correct its name"),
-            ));
+            faults.push(fault(&field, format!("there is no folder {name:?} with files: correct its name")));
         }
-        stored.sites.insert(host.clone(), found);
+        folders.insert(host.clone(), found);
     }
+    let mut recorded = Recording::default();
     for (number, name) in recordings.iter().enumerate() {
         let field = format!("recordings[{number}]");
-        let bytes = files.get(name).filter(|_| recording::is_recording(name));
-        let Some(bytes) = bytes else {
+        let Some(bytes) = files.get(name).filter(|_| recording::is_recording(name)) else {
             let detail = format!("there is no recording {name:?}: name a file that ends with .har, .warc or .warc.gz");
             faults.push(fault(&field, detail));
             continue;
         };
-        match recording::read(name, bytes) {
-            Ok(Recording { exchanges, left_out }) => {
-                notes.extend(left_out.into_iter().map(|(why, count)| format!("{name}: not replayed: {count} {why}")));
-                stored.recorded.extend(exchanges);
-            }
-            Err(detail) => {
-                faults.push(Fault { file: Some(name.clone()), field: Some(field), detail, ..Fault::default() });
-            }
+        if let Err(detail) = recording::read(name, bytes, &mut recorded) {
+            faults.push(Fault { file: Some(name.clone()), field: Some(field), detail, ..Fault::default() });
         }
+        notes.extend(recorded.left_out.iter().map(|(why, count)| format!("{name}: not replayed: {count} {why}")));
     }
-    let all = stored.sites.values().flat_map(BTreeMap::values);
-    let recorded = stored.recorded.iter().map(|exchange| &exchange.content);
-    faults.extend(too_large("sites", all.chain(recorded)));
+    if sizes.bytes + recorded.bytes > CONTENT_BYTES_MAX {
+        let detail =
+            format!("files and recorded answers have more than {CONTENT_BYTES_MAX} bytes together: leave some out");
+        faults.push(fault("sites", detail));
+    }
     if !faults.is_empty() {
         return Err(faults);
     }
-    let repeats = Library::new(stored.recorded.clone()).repeats();
+    let repeats = repeats(&recorded.exchanges);
     if repeats > 0 {
         notes.push(format!("{repeats} requests were recorded again with another answer: the first one is replayed"));
     }
-    Ok((stored, notes))
+    Ok((StoredSites { now_ms, sites: folders, recorded: recorded.exchanges }, notes))
 }
 
 /// The kind that a stored publication makes.
@@ -437,4 +444,40 @@ pub fn kind(published: &Definition<'_>, browsers: &Browsers) -> Result<Arc<dyn E
             Arc::new(SiteKind::new(published, &description, &tags, (content, now_ms), browsers.clone()))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(paths: &[(&str, usize)]) -> BTreeMap<String, Vec<u8>> {
+        paths.iter().map(|(path, bytes)| ((*path).to_owned(), vec![0; *bytes])).collect()
+    }
+
+    #[test]
+    fn files_are_counted_before_they_are_copied() {
+        let large = files(&[("a/1", BYTES_MAX), ("a/2", 1), ("b/1", BYTES_MAX + 1)]);
+        let hosts = |hosts: usize, folder: &str| {
+            let sites = (0..hosts).map(|host| (format!("{host}.test"), folder.to_owned())).collect();
+            sites_of(&sites, &[], 0, &large).map(|_| ()).map_err(|faults| faults[0].detail.clone())
+        };
+        assert_eq!(hosts(1, "a"), Ok(()));
+        assert!(hosts(2, "a").unwrap_err().contains("the files have more than"));
+        assert!(hosts(1, "b").unwrap_err().contains("the file \"1\" has more than"));
+        let mut sizes = Sizes { files: FILES_MAX - 1, bytes: 0 };
+        assert_eq!(sizes.add("a", 0), Ok(()));
+        assert!(sizes.add("b", 0).unwrap_err().contains("files: leave some out"));
+    }
+
+    #[test]
+    fn the_one_folder_around_all_is_left_out_where_it_holds_a_manifest() {
+        let top = |paths: &[(&str, usize)]| at_top(files(paths)).into_keys().collect::<Vec<_>>();
+        assert_eq!(top(&[("a/web.yaml", 0), ("a/b/c", 0)]), ["b/c", "web.yaml"]);
+        for beside in ["a0", "b", "b/c", "ab/c"] {
+            assert_eq!(top(&[("a/web.yaml", 0), (beside, 0)]).len(), 2);
+            assert!(top(&[("a/web.yaml", 0), (beside, 0)]).contains(&"a/web.yaml".to_owned()), "{beside}");
+        }
+        assert_eq!(top(&[("a/b", 0)]), ["a/b"]);
+        assert!(top(&[]).is_empty());
+    }
 }

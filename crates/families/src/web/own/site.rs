@@ -15,7 +15,7 @@ use super::content::Content;
 use super::prove::{self, random_click};
 use super::site_pages::SitePages;
 use super::task::SiteTask;
-use crate::browsed::BrowserPlace;
+use crate::browsed::{BrowserPlace, Look};
 use crate::definition::Definition;
 use palestra_environment::proof::live::{ProofTask, Prover};
 use palestra_environment::spec::{SpecBuilder, split_length};
@@ -126,10 +126,11 @@ impl EnvironmentKind for SiteKind {
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError> {
-        ConfigError::refuse_all(opening.config)?;
+        let (look, config) = Look::split(opening.config)?;
+        ConfigError::refuse_all(&config)?;
         let task = read(&opening.task.secret).map_err(|detail| ConfigError { field: None, detail })?;
         let pages = SitePages::new(Arc::clone(&self.content), Arc::new(task), self.now_ms);
-        Ok(Place::Live(Box::new(BrowserPlace::new(self.browsers.clone(), pages, opening.seed))))
+        Ok(Place::Live(Box::new(BrowserPlace::new(self.browsers.clone(), pages, opening.seed).looking(look))))
     }
 
     fn verifier(&self) -> AnyVerifier<'_> {

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::packed::Packed;
 use super::prove::{console_errors, failed_requests, play, random_click};
-use crate::browsed::BrowserPlace;
+use crate::browsed::{BrowserPlace, Look};
 use crate::definition::Definition;
 use pages::{CORE, FOLDER, Page};
 use palestra_environment::proof::live::{ProofTask, Prover};
@@ -138,20 +138,40 @@ impl MiniwobKind {
         Self { spec, files: Arc::new(files), names, seconds, now_ms, trainable, browsers, verifier_version }
     }
 
-    /// The first task of a page, as it is proven.
-    fn first_task(&self, name: &str) -> Result<Arc<Task>, String> {
-        let place = self.names.iter().position(|known| known == name);
-        let seed = place.and_then(|place| u64::try_from(place).ok());
-        let seed = seed.ok_or_else(|| format!("there is no page {name}: publish the folder anew"))?;
-        self.generate("train", seed, None).map(Arc::new).map_err(|error| error.to_string())
+    /// The task of a draw.
+    fn task_of(&self, split: &str, seed: u64, secret: Value) -> Result<Task, String> {
+        let page = read(&secret)?.page;
+        let length = self.spec.splits.get(split).copied().unwrap_or(0);
+        Ok(Task {
+            public: PublicTask {
+                id: TaskId::plain(split, seed).to_string(),
+                split: split.to_owned(),
+                index: (seed < length).then_some(seed),
+                difficulty: None,
+                template: page.clone(),
+                messages: vec![Message::new("system", SYSTEM), Message::new("user", ASK)],
+                tools: self.spec.tools.clone(),
+                score_range: None,
+                metadata: json!({"page": page}),
+            },
+            secret,
+        })
+    }
+
+    /// The faults of the page at a place in the list of names, as its first task shows it.
+    ///
+    /// # Errors
+    /// As [`Self::faults`].
+    pub(super) async fn faults_of_page(&self, place: usize) -> Result<Vec<String>, String> {
+        self.faults(self.generate("train", place as u64, None).map_err(|error| error.to_string())?).await
     }
 
     /// The faults of a page: it does not begin, or doing nothing ends it well.
     ///
     /// # Errors
     /// In words, when no browser can be had.
-    pub(super) async fn faults(&self, name: &str) -> Result<Vec<String>, String> {
-        let task = self.first_task(name)?;
+    async fn faults(&self, task: Task) -> Result<Vec<String>, String> {
+        let task = Arc::new(task);
         let played = play(self, &task, &[Action::Text("noop(500)".to_owned())]).await?;
         let mut faults = Vec::new();
         for seen in &played.seen {
@@ -175,7 +195,7 @@ fn read(secret: &Value) -> Result<Secret, String> {
 
 impl TaskGenerator for MiniwobKind {
     fn generate(&self, split: &str, seed: u64, difficulty: Option<f64>) -> Result<Task, TaskError> {
-        let length = split_length(&self.spec, split)?;
+        split_length(&self.spec, split)?;
         check_seed(seed)?;
         if difficulty.is_some() {
             return Err(TaskError::BadChoice("tasks of these pages have no difficulty: leave it out".to_owned()));
@@ -185,20 +205,8 @@ impl TaskGenerator for MiniwobKind {
         let name = name.ok_or_else(|| TaskError::Broken("there are no pages".to_owned()))?;
         let chance = pick(&[b"page", name.as_bytes(), split.as_bytes(), &seed.to_le_bytes()], u64::MAX);
         let secret = Secret { page: name.clone(), chance: format!("{split}-{chance:016x}") };
-        Ok(Task {
-            public: PublicTask {
-                id: TaskId::plain(split, seed).to_string(),
-                split: split.to_owned(),
-                index: (seed < length).then_some(seed),
-                difficulty: None,
-                template: name.clone(),
-                messages: vec![Message::new("system", SYSTEM), Message::new("user", ASK)],
-                tools: self.spec.tools.clone(),
-                score_range: None,
-                metadata: json!({"page": name}),
-            },
-            secret: serde_json::to_value(secret).map_err(|error| TaskError::Broken(error.to_string()))?,
-        })
+        let secret = serde_json::to_value(secret).map_err(|error| TaskError::Broken(error.to_string()))?;
+        self.task_of(split, seed, secret).map_err(TaskError::Broken)
     }
 }
 
@@ -220,11 +228,12 @@ impl EnvironmentKind for MiniwobKind {
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError> {
-        ConfigError::refuse_all(opening.config)?;
+        let (look, config) = Look::split(opening.config)?;
+        ConfigError::refuse_all(&config)?;
         let Secret { page, chance } =
             read(&opening.task.secret).map_err(|detail| ConfigError { field: None, detail })?;
         let page = Page::new(Arc::clone(&self.files), (&page, chance), self.seconds, self.now_ms);
-        Ok(Place::Live(Box::new(BrowserPlace::new(self.browsers.clone(), page, opening.seed))))
+        Ok(Place::Live(Box::new(BrowserPlace::new(self.browsers.clone(), page, opening.seed).looking(look))))
     }
 
     fn verifier(&self) -> AnyVerifier<'_> {
@@ -286,6 +295,6 @@ impl Prover for MiniwobKind {
     }
 
     async fn prove(&self, task: &ProofTask) -> Result<Vec<String>, String> {
-        self.faults(&task.name).await
+        self.faults(self.task_of("train", task.seed, task.secret.clone())?).await
     }
 }

@@ -14,6 +14,7 @@ use super::guard::policy;
 use crate::browsed::Pages;
 use crate::web::own::media::media_type;
 use crate::web::own::packed::Packed;
+use crate::web::requests::is_to;
 use palestra_environment::state::State;
 use palestra_environment::{InfraError, Reaction};
 
@@ -150,7 +151,7 @@ fn fresh(media: &str, policy: Option<String>, text: String) -> Answer {
 #[async_trait]
 impl Site for Page {
     async fn answer(&self, request: Request) -> Answer {
-        if request.url.scheme() != "http" || request.url.host_str() != Some(HOST) || request.url.port().is_some() {
+        if !is_to(HOST, &request) {
             return Answer::Blocked;
         }
         match (request.method.as_str(), request.url.path()) {

@@ -66,11 +66,10 @@ struct Field {
 ///
 /// # Errors
 /// In words, what is wrong with it.
-pub(super) fn read(bytes: &[u8]) -> Result<Recording, String> {
+pub(super) fn read(bytes: &[u8], recording: &mut Recording) -> Result<(), String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let har: Har = serde_json::from_slice(bytes)
         .map_err(|error| format!("the file is no HAR 1.2 document: export it again from the browser ({error})"))?;
-    let mut recording = Recording::default();
     for (number, Entry { request, response }) in har.log.entries.into_iter().enumerate() {
         let place = |why: &str| format!("entry {number} ({}): {why}", request.url);
         let Some(address) = address(&request.url) else {
@@ -99,7 +98,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recording, String> {
             content: Packed(content),
         })?;
     }
-    Ok(recording)
+    Ok(())
 }
 
 /// The body of an answer; none where it was not recorded.
@@ -128,7 +127,6 @@ fn sent(data: &PostData) -> Vec<u8> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::digest;
     use super::*;
 
     fn entry(method: &str, url: &str, status: i64, content: &Value) -> Value {
@@ -143,7 +141,9 @@ mod tests {
     }
 
     fn recording(entries: &[Value]) -> Result<Recording, String> {
-        super::super::read("a.har", json!({"log": {"version": "1.2", "entries": entries}}).to_string().as_bytes())
+        let har = json!({"log": {"version": "1.2", "entries": entries}}).to_string();
+        let mut recording = Recording::default();
+        super::super::read("a.har", har.as_bytes(), &mut recording).map(|()| recording)
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
             recording(&[entry]).unwrap().exchanges.remove(0).body
         };
         let text = with(json!({"mimeType": "application/x-www-form-urlencoded", "text": "a=1&b=x+y"}));
-        assert_eq!(text, Some(digest(b"a=1&b=x+y")));
+        assert_eq!(text, digest_of_body(b"a=1&b=x+y"));
         let fields = [json!({"name": "a", "value": "1"}), json!({"name": "b", "value": "x y"})];
         assert_eq!(with(json!({"mimeType": "application/x-www-form-urlencoded", "params": fields})), text);
         assert_eq!(with(json!({"mimeType": "text/plain", "text": ""})), None);
@@ -201,7 +201,8 @@ mod tests {
     #[test]
     fn what_is_no_har_is_refused_with_the_place() {
         for broken in ["", "[]", "{\"log\": {}}", "{\"log\": {\"entries\": [{\"request\": {}}]}}"] {
-            assert!(read(broken.as_bytes()).unwrap_err().starts_with("the file is no HAR 1.2 document"), "{broken}");
+            let found = read(broken.as_bytes(), &mut Recording::default()).unwrap_err();
+            assert!(found.starts_with("the file is no HAR 1.2 document"), "{broken}");
         }
         let odd = entry("GET", "https://a.test/", 200, &json!({"text": "hi", "encoding": "quoted-printable"}));
         let error = recording(&[odd]).unwrap_err();

@@ -1,21 +1,26 @@
 //! HTTP/1 messages as WARC files hold them (RFC 9112).
 
+use std::borrow::Cow;
+
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 use crate::web::own::packed::{BYTES_MAX, unzipped};
 
 /// Bytes of the head of a message.
 const HEAD_BYTES_MAX: usize = 256 << 10;
+/// Lines of the head of a message.
+const HEAD_LINES_MAX: usize = 300;
 
-/// A message: its first line, its headers, and its body as it is meant.
+/// A message. Its body is decoded once it is asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Message {
-    pub(super) first: String,
+pub(super) struct Message<'a> {
+    first: String,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    /// The body as it came through the network.
+    wire: &'a [u8],
 }
 
-impl Message {
+impl<'a> Message<'a> {
     /// The value of a header, whatever the case of its name.
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -30,6 +35,36 @@ impl Message {
     pub(super) fn method(&self) -> Option<&str> {
         self.first.split(' ').next().filter(|method| !method.is_empty())
     }
+
+    fn header_has(&self, name: &str, word: &str) -> bool {
+        self.header(name).is_some_and(|value| value.to_ascii_lowercase().contains(word))
+    }
+
+    /// The body as its sender gave it to the network, which may be compressed.
+    pub(super) fn sent(&self) -> Cow<'a, [u8]> {
+        let is_chunked = self.header_has("transfer-encoding", "chunked");
+        // Many writers keep the header, and store the body as it was before it was cut.
+        is_chunked.then(|| whole(self.wire)).flatten().map_or(Cow::Borrowed(self.wire), Cow::Owned)
+    }
+
+    /// The body, uncompressed.
+    ///
+    /// # Errors
+    /// When it is broken or too long, or is encoded in a way that is not read here.
+    pub(super) fn body(&self) -> Result<Vec<u8>, Unread> {
+        let codings = self.header("content-encoding").unwrap_or_default().to_ascii_lowercase();
+        let codings = codings.split(',').map(str::trim).filter(|coding| !matches!(*coding, "" | "identity"));
+        let body = match codings.collect::<Vec<_>>().as_slice() {
+            [] => self.sent().into_owned(),
+            [coding] => decoded(self.sent(), coding)?,
+            // Compressed twice: nobody sends that, and its size on the way would have no bound.
+            _ => return Err(Unread::Encoding),
+        };
+        if body.len() > BYTES_MAX {
+            return Err(Unread::Broken(format!("its body has more than {BYTES_MAX} bytes")));
+        }
+        Ok(body)
+    }
 }
 
 /// Lines of a head up to the first empty one, and what follows it.
@@ -43,7 +78,7 @@ pub(super) fn head(bytes: &[u8]) -> Option<(Vec<String>, &[u8])> {
         if line.is_empty() {
             return Some((lines, rest));
         }
-        if bytes.len() - rest.len() > HEAD_BYTES_MAX {
+        if bytes.len() - rest.len() > HEAD_BYTES_MAX || lines.len() >= HEAD_LINES_MAX {
             return None;
         }
         lines.push(String::from_utf8_lossy(line).into_owned());
@@ -66,44 +101,33 @@ pub(super) fn fields(lines: &[String]) -> Vec<(String, String)> {
     fields
 }
 
-/// Reads a message, without what its body was wrapped in on the way.
+/// Reads a message.
 ///
 /// # Errors
-/// In words, what is wrong with it; [`Unread::Encoding`] where this program has no decoder for its body.
-pub(super) fn message(bytes: &[u8]) -> Result<Message, Unread> {
-    let broken = |why: &str| Unread::Broken(format!("it is no HTTP message ({why})"));
-    let (lines, rest) = head(bytes).ok_or_else(|| broken("its head does not end"))?;
+/// In words, what is wrong with its head.
+pub(super) fn message(bytes: &[u8]) -> Result<Message<'_>, String> {
+    let broken = |why: &str| format!("it is no HTTP message ({why})");
+    let (lines, wire) = head(bytes).ok_or_else(|| broken("its head does not end, or is too long"))?;
     let (first, lines) = lines.split_first().ok_or_else(|| broken("it has no first line"))?;
-    let mut message = Message { first: first.clone(), headers: fields(lines), body: Vec::new() };
-    let is = |header: Option<&str>, word: &str| header.is_some_and(|value| value.to_ascii_lowercase().contains(word));
-    let chunked = is(message.header("transfer-encoding"), "chunked").then(|| whole(rest)).flatten();
-    // Many writers keep the header, and store the body as it was before it was cut.
-    let body = chunked.unwrap_or_else(|| rest.to_vec());
-    let codings = message.header("content-encoding").unwrap_or_default().to_ascii_lowercase();
-    let codings = codings.split(',').map(str::trim).filter(|coding| !matches!(*coding, "" | "identity"));
-    message.body = codings.rev().try_fold(body, decoded)?;
-    if message.body.len() > BYTES_MAX {
-        return Err(Unread::Broken(format!("its body has more than {BYTES_MAX} bytes")));
-    }
-    Ok(message)
+    Ok(Message { first: first.clone(), headers: fields(lines), wire })
 }
 
-/// A message that cannot be read.
+/// A body that cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// Its body is encoded in a way that is not known here.
+    /// It is encoded in a way that is not known here.
     Encoding,
     /// It is broken.
     Broken(String),
 }
 
-fn decoded(body: Vec<u8>, coding: &str) -> Result<Vec<u8>, Unread> {
+fn decoded(body: Cow<'_, [u8]>, coding: &str) -> Result<Vec<u8>, Unread> {
     let unzipped = match coding {
-        "gzip" | "x-gzip" if body.starts_with(&[0x1f, 0x8b]) => unzipped(MultiGzDecoder::new(body.as_slice())),
-        // The body was stored as it is meant.
-        "gzip" | "x-gzip" => Ok(body),
-        "deflate" if body.first().is_some_and(|first| first & 0x0f == 8) => unzipped(ZlibDecoder::new(body.as_slice())),
-        "deflate" => unzipped(DeflateDecoder::new(body.as_slice())),
+        "gzip" | "x-gzip" if body.starts_with(&[0x1f, 0x8b]) => unzipped(MultiGzDecoder::new(&*body)),
+        // The body was stored uncompressed.
+        "gzip" | "x-gzip" => Ok(body.into_owned()),
+        "deflate" if body.first().is_some_and(|first| first & 0x0f == 8) => unzipped(ZlibDecoder::new(&*body)),
+        "deflate" => unzipped(DeflateDecoder::new(&*body)),
         _ => return Err(Unread::Encoding),
     };
     unzipped.map_err(Unread::Broken)
@@ -158,8 +182,9 @@ mod tests {
             ("Transfer-Encoding: chunked\r\n", b"hello".to_vec()),
             ("Transfer-Encoding: chunked\r\n", b"5\r\nhello\r\n0\r\n\r\n".to_vec()),
         ] {
-            let read = message(&answer(headers, &body)).unwrap();
-            assert_eq!((read.status(), read.body.as_slice()), (Some(200), &b"hello"[..]), "{headers}");
+            let bytes = answer(headers, &body);
+            let read = message(&bytes).unwrap();
+            assert_eq!((read.status(), read.body()), (Some(200), Ok(b"hello".to_vec())), "{headers}");
         }
     }
 
@@ -168,19 +193,26 @@ mod tests {
         let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
         bomb.write_all(&vec![0; BYTES_MAX + 1]).unwrap();
         let bomb = answer("Content-Encoding: gzip\r\n", &bomb.finish().unwrap());
-        let Err(Unread::Broken(why)) = message(&bomb) else { panic!("a bomb was read") };
+        let body = |bytes: &[u8]| message(bytes).unwrap().body();
+        let Err(Unread::Broken(why)) = body(&bomb) else { panic!("a bomb was read") };
         assert!(why.contains("more than"), "{why}");
         let cut = answer("Content-Encoding: gzip\r\n", &[0x1f, 0x8b, 8, 0, 0]);
-        assert!(matches!(message(&cut), Err(Unread::Broken(_))));
-        assert_eq!(message(&answer("Content-Encoding: br\r\n", b"x")), Err(Unread::Encoding));
-        assert!(matches!(message(b"HTTP/1.1 200 OK\r\nA: b\r\n"), Err(Unread::Broken(_))));
-        assert!(matches!(message(b"\r\n"), Err(Unread::Broken(_))));
+        assert!(matches!(body(&cut), Err(Unread::Broken(_))));
+        for unknown in ["br", "gzip, br", "gzip, gzip"] {
+            let bytes = answer(&format!("Content-Encoding: {unknown}\r\n"), b"x");
+            assert_eq!(body(&bytes), Err(Unread::Encoding), "{unknown}");
+        }
+        assert!(message(b"HTTP/1.1 200 OK\r\nA: b\r\n").is_err());
+        assert!(message(b"\r\n").is_err());
     }
 
     #[test]
     fn a_head_has_a_bound_and_its_lines_may_be_folded() {
-        let long = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(HEAD_BYTES_MAX / 5));
-        assert!(matches!(message(long.as_bytes()), Err(Unread::Broken(_))));
+        for lines in ["A: b\r\n".repeat(HEAD_LINES_MAX), format!("A: {}\r\n", "b".repeat(HEAD_BYTES_MAX))] {
+            let long = format!("HTTP/1.1 200 OK\r\n{lines}\r\n");
+            assert!(message(long.as_bytes()).unwrap_err().contains("too long"));
+        }
+        assert!(message(format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(200)).as_bytes()).is_ok());
         let lines = ["A: b".to_owned(), "  c".to_owned(), "nonsense".to_owned()];
         assert_eq!(fields(&lines), [("A".to_owned(), "b c".to_owned())]);
     }

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::address::plain;
-use super::packed::{Packed, digest};
+use super::packed::{CONTENT_BYTES_MAX, Packed};
+use palestra_environment::state::Digest;
 
-pub(super) use library::Library;
+pub(super) use library::{Library, repeats};
 
-/// Requests of one recording.
+/// Requests of all recordings of an environment.
 const EXCHANGES_MAX: usize = 50_000;
 /// Headers that say how an answer came through the network, or what a browser should do with later ones.
 const HEADERS_LEFT_OUT: [&str; 14] = [
@@ -54,12 +55,22 @@ pub(super) struct Exchange {
     pub(super) content: Packed,
 }
 
-/// The content of a recording.
+impl Exchange {
+    /// Bytes that it takes.
+    fn bytes(&self) -> usize {
+        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.address.len() + headers + self.content.0.len()
+    }
+}
+
+/// The content of recordings.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
     /// In the order in which they were recorded.
     pub(super) exchanges: Vec<Exchange>,
-    /// The number of records that cannot be replayed, by reason.
+    /// Bytes of all of them.
+    pub(super) bytes: usize,
+    /// The number of records of the last file that cannot be replayed, by reason.
     pub(super) left_out: BTreeMap<&'static str, usize>,
 }
 
@@ -70,7 +81,11 @@ impl Recording {
 
     fn add(&mut self, exchange: Exchange) -> Result<(), String> {
         if self.exchanges.len() >= EXCHANGES_MAX {
-            return Err(format!("the recording has more than {EXCHANGES_MAX} requests: split it, or leave some out"));
+            return Err(format!("there are more than {EXCHANGES_MAX} recorded requests: leave some out"));
+        }
+        self.bytes += exchange.bytes();
+        if self.bytes > CONTENT_BYTES_MAX {
+            return Err(format!("the recorded answers have more than {CONTENT_BYTES_MAX} bytes: leave some out"));
         }
         self.exchanges.push(exchange);
         Ok(())
@@ -82,13 +97,16 @@ pub(super) fn is_recording(name: &str) -> bool {
     [".har", ".warc", ".warc.gz"].iter().any(|ending| name.to_ascii_lowercase().ends_with(ending))
 }
 
-/// Reads a recording.
+/// Reads a file behind those that were read before.
 ///
 /// # Errors
-/// In words, what is wrong with it.
-pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Recording, String> {
-    let recording = if name.to_ascii_lowercase().ends_with(".har") { har::read(bytes) } else { warc::read(bytes) }?;
-    if recording.exchanges.is_empty() {
+/// In words, what is wrong with it, or that all together pass a bound.
+pub(super) fn read(name: &str, bytes: &[u8], recording: &mut Recording) -> Result<(), String> {
+    let before = recording.exchanges.len();
+    recording.left_out.clear();
+    let is_har = name.to_ascii_lowercase().ends_with(".har");
+    if is_har { har::read(bytes, recording) } else { warc::read(bytes, recording) }?;
+    if recording.exchanges.len() == before {
         let reasons: Vec<String> =
             recording.left_out.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
         let why = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
@@ -96,7 +114,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Recording, String> {
             "the recording has no answer that can be replayed{why}: record it with the bodies of answers"
         ));
     }
-    Ok(recording)
+    Ok(())
 }
 
 /// An address of the web, without its fragment; none for addresses such as `data:`.
@@ -107,7 +125,7 @@ fn address(text: &str) -> Option<String> {
 
 /// The digest of a request's body; none where there is none.
 fn digest_of_body(bytes: &[u8]) -> Option<String> {
-    (!bytes.is_empty()).then(|| digest(bytes))
+    (!bytes.is_empty()).then(|| Digest::of(bytes).to_string())
 }
 
 /// The headers of an answer that are replayed.
@@ -120,4 +138,26 @@ fn kept(headers: impl Iterator<Item = (String, String)>) -> Vec<(String, String)
 /// True for a status that an answer can be replayed with: none of a broken connection, of a step on the way, or of a copy in a cache.
 fn is_replayed(status: u16) -> bool {
     (200..600).contains(&status) && status != 304
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_recordings_together_have_a_bound_of_requests_and_bytes() {
+        let exchange = |bytes: usize| Exchange {
+            method: "GET".to_owned(),
+            address: "http://a.test/".to_owned(),
+            body: None,
+            status: 200,
+            headers: vec![("a".to_owned(), "b".to_owned())],
+            content: Packed(vec![0; bytes]),
+        };
+        let mut full = Recording { exchanges: vec![exchange(0); EXCHANGES_MAX], ..Recording::default() };
+        assert!(full.add(exchange(0)).unwrap_err().contains("recorded requests"));
+        let mut large = Recording { bytes: CONTENT_BYTES_MAX - 26, ..Recording::default() };
+        assert_eq!(large.add(exchange(10)), Ok(()));
+        assert!(large.add(exchange(0)).unwrap_err().contains("bytes: leave some out"));
+    }
 }

@@ -1,5 +1,6 @@
 //! WARC 1.0 and 1.1 (ISO 28500): recordings of crawlers and proxies, plain or with gzip per record.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read as _;
 
@@ -40,42 +41,41 @@ impl Record<'_> {
 ///
 /// # Errors
 /// In words, what is wrong with it.
-pub(super) fn read(bytes: &[u8]) -> Result<Recording, String> {
-    let mut plain = Vec::new();
-    let bytes = if bytes.starts_with(&GZIP) {
-        let mut decoder = MultiGzDecoder::new(bytes).take(BYTES_MAX + 1);
-        let unzipped = decoder.read_to_end(&mut plain);
-        unzipped
-            .map_err(|error| format!("the file cannot be uncompressed: record it again, or copy it whole ({error})"))?;
-        if plain.len() as u64 > BYTES_MAX {
-            return Err(format!("the file has more than {BYTES_MAX} bytes once it is uncompressed: split it"));
+pub(super) fn read(bytes: &[u8], recording: &mut Recording) -> Result<(), String> {
+    let bytes = if bytes.starts_with(&GZIP) { Cow::Owned(uncompressed(bytes)?) } else { Cow::Borrowed(bytes) };
+    // Blocks of requests by the record that they belong to, or else by their own name.
+    let mut requests: HashMap<String, &[u8]> = HashMap::new();
+    each(&bytes, |_, record| {
+        let name = record.field("WARC-Concurrent-To").or_else(|| record.field("WARC-Record-ID"));
+        if let Some(name) = name.filter(|_| record.field("WARC-Type") == Some("request")) {
+            requests.insert(name.to_owned(), record.block);
         }
-        plain.as_slice()
-    } else {
-        bytes
-    };
-    let records = records(bytes)?;
-    // Requests by the record that they belong to, and by their own name.
-    let mut requests: HashMap<&str, Message> = HashMap::new();
-    for record in records.iter().filter(|record| record.field("WARC-Type") == Some("request")) {
-        let Ok(asked) = message(record.block) else { continue };
-        let names = [record.field("WARC-Concurrent-To"), record.field("WARC-Record-ID")];
-        if let [Some(answer), _] | [None, Some(answer)] = names {
-            requests.insert(answer, asked);
-        }
-    }
-    let mut recording = Recording::default();
-    for (number, record) in records.iter().enumerate() {
+        Ok(())
+    })?;
+    each(&bytes, |number, record| {
         let names = [record.field("WARC-Record-ID"), record.field("WARC-Concurrent-To")];
         let asked = names.into_iter().flatten().find_map(|name| requests.get(name));
-        take(&mut recording, record, asked)
-            .map_err(|why| format!("the record {number} is broken, record it again: {why}"))?;
-    }
-    Ok(recording)
+        take(recording, number, &record, asked.and_then(|block| message(block).ok()).as_ref())
+    })
 }
 
-/// Adds what a record holds to a recording.
-fn take(recording: &mut Recording, record: &Record<'_>, asked: Option<&Message>) -> Result<(), String> {
+fn uncompressed(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut plain = Vec::new();
+    let read = MultiGzDecoder::new(bytes).take(BYTES_MAX + 1).read_to_end(&mut plain);
+    read.map_err(|error| format!("the file cannot be uncompressed: record it again, or copy it whole ({error})"))?;
+    if plain.len() as u64 > BYTES_MAX {
+        return Err(format!("the file has more than {BYTES_MAX} bytes once it is uncompressed: split it"));
+    }
+    Ok(plain)
+}
+
+/// Adds the answer in a record to a recording.
+fn take(
+    recording: &mut Recording,
+    number: usize,
+    record: &Record<'_>,
+    asked: Option<&Message<'_>>,
+) -> Result<(), String> {
     let kind = record.field("WARC-Type").unwrap_or_default();
     match kind {
         "response" | "resource" => {}
@@ -91,19 +91,20 @@ fn take(recording: &mut Recording, record: &Record<'_>, asked: Option<&Message>)
     } else if !record.is_http() {
         return counted(recording, "answers of other protocols");
     } else {
-        let answer = match message(record.block) {
-            Ok(answer) => answer,
-            Err(Unread::Encoding) => return counted(recording, "answers in an encoding that is not read, such as br"),
-            Err(Unread::Broken(why)) => return Err(format!("{address}: {why}: record it again")),
+        let broken = |why: String| format!("record {number}: {address}: {why}: record it again");
+        let answer = message(record.block).map_err(broken)?;
+        let Some(status) = answer.status().filter(|status| is_replayed(*status)) else {
+            return counted(recording, "requests without an answer of their own");
         };
-        match answer.status().filter(|status| is_replayed(*status)) {
-            Some(status) => (status, answer.headers, answer.body),
-            None => return counted(recording, "requests without an answer of their own"),
+        match answer.body() {
+            Ok(body) => (status, answer.headers, body),
+            Err(Unread::Encoding) => return counted(recording, "answers in an encoding that is not read, such as br"),
+            Err(Unread::Broken(why)) => return Err(broken(why)),
         }
     };
     recording.add(Exchange {
         method: asked.and_then(Message::method).unwrap_or("GET").to_ascii_uppercase(),
-        body: asked.and_then(|asked| digest_of_body(&asked.body)),
+        body: asked.and_then(|asked| digest_of_body(&asked.sent())),
         address,
         status,
         headers: kept(headers.into_iter()),
@@ -116,13 +117,13 @@ fn counted(recording: &mut Recording, reason: &'static str) -> Result<(), String
     Ok(())
 }
 
-/// The records of a file.
-fn records(bytes: &[u8]) -> Result<Vec<Record<'_>>, String> {
-    let mut records = Vec::new();
+/// Takes the records of a file one after the other, by their number from 0, so that only one of their heads is held at a time.
+fn each<'a>(bytes: &'a [u8], mut take: impl FnMut(usize, Record<'a>) -> Result<(), String>) -> Result<(), String> {
     let mut rest = trimmed(bytes);
+    let mut number = 0;
     while !rest.is_empty() {
-        let broken = |why: &str| format!("record {}: {why}: record it again, or copy it whole", records.len());
-        let (lines, block) = head(rest).ok_or_else(|| broken("its head does not end"))?;
+        let broken = |why: &str| format!("record {number}: {why}: record it again, or copy it whole");
+        let (lines, block) = head(rest).ok_or_else(|| broken("its head does not end, or is too long"))?;
         let (version, lines) = lines.split_first().ok_or_else(|| broken("it has no version"))?;
         if !matches!(version.trim(), "WARC/1.0" | "WARC/1.1") {
             return Err(broken("it does not begin with WARC/1.0 or WARC/1.1"));
@@ -131,11 +132,12 @@ fn records(bytes: &[u8]) -> Result<Vec<Record<'_>>, String> {
         let length = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("Content-Length"));
         let length = length.and_then(|(_, length)| length.parse::<usize>().ok());
         let length = length.ok_or_else(|| broken("it has no Content-Length"))?;
-        let whole = block.get(..length).ok_or_else(|| broken("the file ends before it does"))?;
-        records.push(Record { fields, block: whole });
-        rest = trimmed(&block[length..]);
+        let (block, after) = block.split_at_checked(length).ok_or_else(|| broken("the file ends before it does"))?;
+        take(number, Record { fields, block })?;
+        rest = trimmed(after);
+        number += 1;
     }
-    if records.is_empty() { Err("the file is empty: record it again".to_owned()) } else { Ok(records) }
+    if number == 0 { Err("the file is empty: record it again".to_owned()) } else { Ok(()) }
 }
 
 /// Bytes without the empty lines in front.
@@ -151,8 +153,12 @@ mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
 
-    use super::super::digest;
     use super::*;
+
+    fn read(bytes: &[u8]) -> Result<Recording, String> {
+        let mut recording = Recording::default();
+        super::read(bytes, &mut recording).map(|()| recording)
+    }
 
     fn record(kind: &str, target: &str, more: &str, block: &str) -> String {
         let media = if kind == "resource" { "image/png" } else { "application/http;msgtype=x" };
@@ -190,7 +196,7 @@ mod tests {
         let plain = sample().concat().into_bytes();
         let by_record: Vec<u8> = sample().iter().flat_map(|record| zipped(record)).collect();
         for bytes in [plain, by_record] {
-            let Recording { exchanges, left_out } = read(&bytes).unwrap();
+            let Recording { exchanges, left_out, .. } = read(&bytes).unwrap();
             let found: Vec<(&str, &str, u16)> = exchanges
                 .iter()
                 .map(|exchange| (exchange.method.as_str(), exchange.address.as_str(), exchange.status))
@@ -202,7 +208,7 @@ mod tests {
             ];
             assert_eq!(found, expected);
             assert_eq!(exchanges[0].headers, [("Content-Type".to_owned(), "text/html".to_owned())]);
-            assert_eq!(exchanges[1].body, Some(digest(b"qty=2")));
+            assert_eq!(exchanges[1].body, digest_of_body(b"qty=2"));
             assert_eq!(exchanges[2].content.0, b"png");
             assert_eq!(left_out.values().sum::<usize>(), 3, "{left_out:?}");
         }

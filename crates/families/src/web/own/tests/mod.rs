@@ -68,7 +68,7 @@ impl Fixture {
     async fn publish(&self, submission: Submission) -> Result<Parsed, Vec<Fault>> {
         let browsers = self.browsers.clone();
         let (_caller, left) = oneshot::channel();
-        tokio::task::spawn_blocking(move || parse(&submission, &browsers, left)).await.expect("it ends")
+        tokio::task::spawn_blocking(move || parse(submission, &browsers, left)).await.expect("it ends")
     }
 
     /// The kind that a publication makes once it is stored.

@@ -159,6 +159,6 @@ async fn a_task_without_a_solution_is_trained_on_where_the_publisher_answers_for
 async fn a_folder_without_manifest_is_refused_before_a_browser_is_asked_for() {
     let browsers = crate::backends::Backends::none(std::path::Path::new(".")).browsers;
     let (_caller, left) = oneshot::channel();
-    let nothing = parse(&submission(folder(&[("index.html", HOME)])), &browsers, left).expect_err("no manifest");
+    let nothing = parse(submission(folder(&[("index.html", HOME)])), &browsers, left).expect_err("no manifest");
     assert!(nothing[0].detail.contains("has no web.yaml"), "{nothing:?}");
 }
