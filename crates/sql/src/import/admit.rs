@@ -36,8 +36,8 @@ pub struct Admission {
 }
 
 /// Runs every reference on every data of its task, on both engines. What PostgreSQL does not give as SQLite does is taken from the
-/// task, which SQLite alone then plays; a variant on which the two differ is taken from the task. Where rows tie in a reference's order, the order does not count; where it cuts between
-/// such rows, the task's metadata says `ambiguous`.
+/// task, which SQLite alone then plays; a variant on which the two differ is taken from the task. Where rows tie in a reference's
+/// order, the order does not count; where it cuts between such rows, the task's metadata says `ambiguous`.
 ///
 /// # Errors
 /// References that do not run on SQLite, or databases that do not load again, with their places; engines that fail.
@@ -129,15 +129,17 @@ impl Examination<'_> {
                 names.retain(|name| !agreement.unsure.contains(name));
                 for (number, other) in accepted.iter_mut().enumerate() {
                     let how = Compare { ordered: other.ordered, ..*compare };
-                    let agreed = self.postgres(&other.gold, &how, &names, begins_ms).await;
-                    if agreed.is_ok_and(|agreement| agreement.unsure.is_empty()) {
-                        continue;
+                    match self.postgres(&other.gold, &how, &names, begins_ms).await {
+                        Ok(agreement) if agreement.unsure.is_empty() => continue,
+                        Err(Disagreement::Engine(why)) => return Err(Fault::new(&label, why)),
+                        Ok(_) | Err(Disagreement::Reference { .. }) => {}
                     }
                     self.notes.push(format!("{label}: accepted query {} counts on SQLite alone", number + 1));
                     on_sqlite_alone(&mut other.gold);
                 }
             }
-            Err((reason, detail)) => {
+            Err(Disagreement::Engine(why)) => return Err(Fault::new(&label, why)),
+            Err(Disagreement::Reference { reason, detail }) => {
                 self.notes.push(format!("{label}: not on PostgreSQL: {detail}"));
                 self.admission.left_out.entry(reason).or_default().push(format!("{label}: {detail}"));
                 on_sqlite_alone(gold);
@@ -194,13 +196,13 @@ impl Examination<'_> {
         compare: &Compare,
         names: &[String],
         begins_ms: Option<i64>,
-    ) -> Result<Agreement, (String, String)> {
+    ) -> Result<Agreement, Disagreement> {
         let sqlite = gold.in_dialect(Dialect::Sqlite).unwrap_or_default();
         let Some(postgres) = gold.in_dialect(Dialect::Postgres) else {
             let fault = to_postgres(sqlite, self.dataset).err();
             return Err(fault.map_or_else(
-                || ("no reference".into(), "there is none in its dialect".into()),
-                |fault| (fault.reason().into(), fault.to_string()),
+                || Disagreement::of_reference("no reference", "there is none in its dialect"),
+                |fault| Disagreement::of_reference(fault.reason(), fault.to_string()),
             ));
         };
         let mut agreement = Agreement::default();
@@ -208,7 +210,7 @@ impl Examination<'_> {
             let Some(difference) = self.differs(name, (sqlite, postgres), compare, begins_ms).await? else { continue };
             let but_for_ties = self.agrees_without_ties(name, sqlite, compare, begins_ms).await?;
             if name == self.name && !but_for_ties {
-                return Err(("other rows on PostgreSQL".into(), difference));
+                return Err(Disagreement::of_reference("other rows on PostgreSQL", difference));
             } else if name == self.name {
                 agreement.but_for_ties = true;
             } else if !but_for_ties {
@@ -225,7 +227,7 @@ impl Examination<'_> {
         sqlite: &str,
         compare: &Compare,
         begins_ms: Option<i64>,
-    ) -> Result<bool, (String, String)> {
+    ) -> Result<bool, Disagreement> {
         let Some(probes) = order::probes(sqlite).filter(|_| order::cuts(sqlite)) else { return Ok(false) };
         for probe in probes {
             let Ok(translated) = to_postgres(&probe, self.dataset) else { return Ok(false) };
@@ -243,10 +245,15 @@ impl Examination<'_> {
         (sqlite, postgres): (&str, &str),
         compare: &Compare,
         begins_ms: Option<i64>,
-    ) -> Result<Option<String>, (String, String)> {
+    ) -> Result<Option<String>, Disagreement> {
         let why_not = self.test_bed.why_not.clone();
-        let failed = |why: Failure| ("an error on PostgreSQL".to_owned(), format!("{why}: {postgres}"));
-        let (Some(expected), Some(found)) = self.test_bed.both(name) else { return Err((why_not.clone(), why_not)) };
+        let failed = |why: Failure| match why {
+            Failure::Engine(_) => Disagreement::Engine(why.to_string()),
+            _ => Disagreement::of_reference("an error on PostgreSQL", format!("{why}: {postgres}")),
+        };
+        let (Some(expected), Some(found)) = self.test_bed.both(name) else {
+            return Err(Disagreement::of_reference(why_not.clone(), why_not));
+        };
         let expected = expected.run(sqlite, begins_ms).await.map_err(failed)?;
         let found = found.run(postgres, begins_ms).await.map_err(failed)?;
         let how = Compare { strict_types: false, ..*compare };
@@ -293,6 +300,20 @@ struct Agreement {
     but_for_ties: bool,
     /// Variants on which they do not: there the reference leaves open which rows it means.
     unsure: Vec<String>,
+}
+
+/// Reason why the engines do not agree on a reference.
+enum Disagreement {
+    /// The reference, in a few words and in more. The task is then played on SQLite alone.
+    Reference { reason: String, detail: String },
+    /// An engine failed, so that nothing is known.
+    Engine(String),
+}
+
+impl Disagreement {
+    fn of_reference(reason: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::Reference { reason: reason.into(), detail: detail.into() }
+    }
 }
 
 fn stored(data: &Data) -> Option<String> {

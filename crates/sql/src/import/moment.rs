@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
 use super::test_bed::OpenDatabase;
@@ -27,11 +28,14 @@ const YEARS: std::ops::RangeInclusive<i64> = 1500..=2200;
 pub(super) fn read(text: &str) -> Result<i64, String> {
     let text = text.trim();
     let zoned = || text.parse::<Timestamp>().ok();
-    let plain =
-        || text.parse::<DateTime>().ok().and_then(|moment| moment.in_tz("UTC").ok()).map(|moment| moment.timestamp());
-    let moment = zoned()
-        .or_else(plain)
-        .filter(|moment| (1_000..=9_000).contains(&moment.in_tz("UTC").map_or(0, |at| at.year())));
+    let plain = || {
+        text.parse::<DateTime>()
+            .ok()
+            .and_then(|moment| moment.to_zoned(TimeZone::UTC).ok())
+            .map(|moment| moment.timestamp())
+    };
+    let moment =
+        zoned().or_else(plain).filter(|moment| (1_000..=9_000).contains(&moment.to_zoned(TimeZone::UTC).year()));
     moment.map(Timestamp::as_millisecond).ok_or_else(|| {
         format!("now must be a date or a time of the years 1000 to 9000, as 2024-06-01 or 2024-06-01T08:00:00Z, not {text:?}")
     })
@@ -105,7 +109,7 @@ async fn moment(opened: &mut OpenDatabase, dataset: &Dataset, sql: &str, compare
 
 /// The end of a day: what its rows say has then happened.
 fn evening(day: Date) -> Option<Timestamp> {
-    day.at(23, 59, 59, 0).in_tz("UTC").ok().map(|moment| moment.timestamp())
+    day.at(23, 59, 59, 0).to_zoned(TimeZone::UTC).ok().map(|moment| moment.timestamp())
 }
 
 /// Days on which relative times may decide something: late, later and middle ones of the columns of dates that the reference names, or

@@ -54,6 +54,9 @@ pub(super) enum Failure {
     /// It differs from itself.
     #[error("the reference gives another result each time: {0}")]
     Unsteady(String),
+    /// The engine failed, which says nothing about the reference.
+    #[error("the engine failed while the reference ran, publish again: {0}")]
+    Engine(String),
 }
 
 /// Ties of rows in a reference's order.
@@ -78,11 +81,16 @@ impl TestBed {
             Self { sqlite: BTreeMap::new(), postgres: BTreeMap::new(), why_not: "PostgreSQL is not here".into() };
         let variants = format!("{name}#");
         for (name, dataset) in databases.iter().filter(|(other, _)| *other == name || other.starts_with(&variants)) {
-            let opened = OpenDatabase::open(&engines.sqlite, dataset).await.map_err(|why| Fault::new(name, why))?;
+            let opened = OpenDatabase::open(&engines.sqlite, dataset).await;
+            let opened = opened.map_err(|why| Fault::new(name, why.to_string()))?;
             test_bed.sqlite.insert(name.clone(), opened);
             let Some(engine) = &engines.postgres else { continue };
             match OpenDatabase::open(engine, dataset).await {
                 Ok(opened) => drop(test_bed.postgres.insert(name.clone(), opened)),
+                Err(why) if !matches!(why, EngineError::Source(_)) => {
+                    test_bed.close().await;
+                    return Err(Fault::new(name, format!("PostgreSQL failed, publish again: {why}")));
+                }
                 Err(why) => {
                     notes.push(format!("{name}: not on PostgreSQL: {why}"));
                     test_bed.why_not = "the database does not load on PostgreSQL".into();
@@ -110,24 +118,20 @@ impl TestBed {
 
 impl OpenDatabase {
     /// A database for references.
-    pub(super) async fn open(engine: &Arc<dyn Engine>, dataset: &Dataset) -> Result<Self, String> {
-        let script = dataset.script(engine.dialect()).map_err(|fault| fault.to_string())?;
-        Self::open_on(engine, &Arc::new(Source::script(script)), REFERENCE).await
+    pub(super) async fn open(engine: &Arc<dyn Engine>, dataset: &Dataset) -> Result<Self, EngineError> {
+        Self::open_on(engine, &source(engine, dataset)?, REFERENCE).await
     }
 
     /// One for references and one for wrong queries.
-    pub(super) async fn open_both(engine: &Arc<dyn Engine>, dataset: &Dataset) -> Result<(Self, Self), String> {
-        let script = dataset.script(engine.dialect()).map_err(|fault| fault.to_string())?;
-        let source = Arc::new(Source::script(script));
+    pub(super) async fn open_both(engine: &Arc<dyn Engine>, dataset: &Dataset) -> Result<(Self, Self), EngineError> {
+        let source = source(engine, dataset)?;
         let references = Self::open_on(engine, &source, REFERENCE).await?;
         Ok((references, Self::open_on(engine, &source, MUTANT).await?))
     }
 
-    async fn open_on(engine: &Arc<dyn Engine>, source: &Arc<Source>, limits: Limits) -> Result<Self, String> {
+    async fn open_on(engine: &Arc<dyn Engine>, source: &Arc<Source>, limits: Limits) -> Result<Self, EngineError> {
         let opening = Opening { access: Access::Read, limits, seed: 0 };
-        let opened = engine.open(source, &opening).await;
-        let database = opened.map_err(|fault: EngineError| fault.to_string())?;
-        Ok(Self { database, seq: 0 })
+        Ok(Self { database: engine.open(source, &opening).await?, seq: 0 })
     }
 
     pub(super) async fn close(self) {
@@ -144,7 +148,10 @@ impl OpenDatabase {
         self.seq += 1;
         let step = Step { seq: self.seq, sql, parameters: &[], now_ms };
         let ran = self.database.run(&step).await;
-        let mut ran = ran.map_err(|fault| Failure::Failed(fault.to_string()))?;
+        let mut ran = ran.map_err(|fault| match fault {
+            EngineError::Cut(_) => Failure::Failed(fault.to_string()),
+            _ => Failure::Engine(fault.to_string()),
+        })?;
         match (ran.error, ran.results.pop()) {
             (Some(error), _) if error.cut == Some(CutReason::Time) => Err(Failure::Slow),
             (Some(error), _) => Err(Failure::Failed(format!("{}: {}", error.code, error.message))),
@@ -166,6 +173,12 @@ impl OpenDatabase {
             _ => Ties::None,
         }
     }
+}
+
+/// The script of a data set in the dialect of an engine.
+fn source(engine: &Arc<dyn Engine>, dataset: &Dataset) -> Result<Arc<Source>, EngineError> {
+    let script = dataset.script(engine.dialect()).map_err(|fault| EngineError::Source(fault.to_string()))?;
+    Ok(Arc::new(Source::script(script)))
 }
 
 fn sorted(rows: &[Vec<Value>]) -> Vec<String> {

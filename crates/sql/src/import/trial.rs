@@ -39,7 +39,7 @@ pub async fn try_out(sqlite: &Arc<dyn Engine>, imported: &Imported) -> Result<()
         let mut opened = match OpenDatabase::open(sqlite, dataset).await {
             Ok(opened) => opened,
             Err(why) => {
-                faults.push(Fault::new(name, why));
+                faults.push(Fault::new(name, why.to_string()));
                 continue;
             }
         };

@@ -107,7 +107,7 @@ impl Worker<'_> {
 #[async_trait]
 impl Oracle for Worker<'_> {
     async fn run(&self, dataset: &Dataset, queries: &[String]) -> Result<Vec<Answer>, String> {
-        let mut places = OpenDatabase::open_both(&self.engine, dataset).await?;
+        let mut places = OpenDatabase::open_both(&self.engine, dataset).await.map_err(|why| why.to_string())?;
         let mut answers = Vec::with_capacity(queries.len());
         for query in queries {
             answers.push(self.answer(&mut places, query).await);

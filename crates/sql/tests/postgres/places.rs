@@ -52,6 +52,20 @@ async fn a_hundred_sessions_play_at_once_and_leave_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn databases_that_are_still_to_be_removed_do_not_pile_up() {
+    let Some(cluster) = TestCluster::new(0).await else { return };
+    let source = Arc::new(Source::script(SHOP));
+    let many =
+        join_all((0..100).map(|_| async { cluster.engine.open(&source, &opening()).await.expect("a database") }));
+    drop(many.await);
+    let _next = cluster.engine.open(&source, &opening()).await.expect("a database");
+    let count =
+        cluster.ask("SELECT count(*)::text FROM pg_database WHERE datname LIKE 'palestra\\_test\\_s\\_%'").await;
+    let count: usize = count[0].parse().expect("a number");
+    assert!(count <= 32, "{count} databases are there while one is used");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_bounded_and_templates_make_way() {
     let Some(cluster) = TestCluster::new(0).await else { return };
     let named = Cluster::Url(cluster.url("palestra", "postgres"));

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use futures::StreamExt as _;
 use palestra_sql::counterexample::Search;
-use palestra_sql::engine::Engine;
-use palestra_sql::import::{Admission, Imported, admit, choose_moments, read, try_out, vary};
+use palestra_sql::engine::{Database, Engine, EngineError, Opening};
+use palestra_sql::import::{Admission, Engines, Imported, admit, choose_moments, read, try_out, vary};
 use palestra_sql::judge::judge;
 use palestra_sql::library::ScriptLibrary;
+use palestra_sql::source::Source;
 use palestra_sql::task::Task;
+use palestra_sql::value::Dialect;
 use serde_json::json;
 
 use crate::folder::{OWN_QUESTIONS, TestEngines, folder, long};
@@ -150,6 +153,38 @@ async fn every_fault_of_a_folder_is_told() {
     let faults = admit(&engines.engines, &mut imported).await.expect_err("a reference that fails");
     assert_eq!(faults.len(), 1);
     assert!(faults[0].to_string().contains("no such table: goods"), "{faults:?}");
+    engines.close().await;
+}
+
+/// PostgreSQL whose disk is full.
+struct FullPostgres;
+
+#[async_trait]
+impl Engine for FullPostgres {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    async fn prepare(&self, _source: &Arc<Source>) -> Result<(), EngineError> {
+        Err(EngineError::Lost("No space left on device".to_owned()))
+    }
+
+    async fn open(&self, source: &Arc<Source>, _opening: &Opening) -> Result<Box<dyn Database>, EngineError> {
+        self.prepare(source).await?;
+        unreachable!("it fails");
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_not_left_to_sqlite_because_postgres_failed() {
+    let engines = TestEngines::new().await;
+    let mut imported = asked(&engines, &["SELECT id FROM items"]).await;
+    let broken = Engines { postgres: Some(Arc::new(FullPostgres)), ..engines.engines.clone() };
+    let faults = admit(&broken, &mut imported).await.expect_err("PostgreSQL fails");
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    let fault = faults[0].to_string();
+    assert!(fault.starts_with("shop: PostgreSQL failed, publish again: "), "{fault}");
+    assert!(fault.contains("No space left on device"), "{fault}");
     engines.close().await;
 }
 

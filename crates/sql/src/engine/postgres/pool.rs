@@ -46,6 +46,8 @@ struct Templates {
     idle: deadpool::unmanaged::Pool<Slot>,
     /// True if a task is filling it.
     filling: AtomicBool,
+    /// True if one was asked for before. Nothing is kept warm for the first: whoever proves references opens many sources once.
+    asked: AtomicBool,
 }
 
 impl Templates {
@@ -57,8 +59,11 @@ impl Templates {
 
 impl Entry {
     fn new(warm: usize) -> Self {
-        let shelf =
-            |_| Templates { idle: deadpool::unmanaged::Pool::new(warm.max(1)), filling: AtomicBool::new(false) };
+        let shelf = |_| Templates {
+            idle: deadpool::unmanaged::Pool::new(warm.max(1)),
+            filling: AtomicBool::new(false),
+            asked: AtomicBool::new(false),
+        };
         Self { template: OnceCell::new(), used: Mutex::new(Instant::now()), shelves: [0, 1, 2].map(shelf) }
     }
 }
@@ -136,6 +141,7 @@ impl Pool {
 
     /// Makes a slot for a session. Open sessions and warm slots leave room for it, so that it waits at most for what is removed.
     async fn make(&self, entry: &Entry, access: Access) -> Result<Slot, EngineError> {
+        self.factory.catch_up().await;
         let room = Arc::clone(&self.factory.room).acquire_owned().await;
         let room = room.map_err(|_| {
             EngineError::Missing("PostgreSQL is being closed: try again on a running server".to_owned())
@@ -185,13 +191,18 @@ impl Pool {
     fn fill(self: &Arc<Self>, entry: Arc<Entry>, access: Access) {
         let full = |shelf: &Templates, warm| shelf.idle.status().available >= warm;
         let shelf = &entry.shelves[access as usize];
-        if full(shelf, self.warm) || self.stop.is_cancelled() || shelf.filling.swap(true, Ordering::AcqRel) {
+        if !shelf.asked.swap(true, Ordering::AcqRel)
+            || full(shelf, self.warm)
+            || self.stop.is_cancelled()
+            || shelf.filling.swap(true, Ordering::AcqRel)
+        {
             return;
         }
         let pool = Arc::clone(self);
         self.tasks.spawn(async move {
             let shelf = &entry.shelves[access as usize];
             while !full(shelf, pool.warm) && !pool.stop.is_cancelled() {
+                pool.factory.catch_up().await;
                 let Some(room) = pool.room_to_spare() else { break };
                 let made = match template_of(&entry) {
                     Ok(template) => Slot::make(&pool.factory, room, template, access).await,

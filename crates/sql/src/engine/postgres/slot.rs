@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::non_transactional::{NonTransactionalState, SEQUENCES, SORTS};
 use super::server::{Purpose, Server, literal, lost};
@@ -13,6 +13,10 @@ use crate::script::quoted;
 
 /// Connections of one session: its own, and one while an interrupted one still ends.
 const CONNECTIONS_MAX: u32 = 2;
+
+/// Databases that wait for their removal, above which no more are made. Removing one takes longer than making one, and each takes some
+/// 8 MB of disk.
+const REMOVALS_MAX: usize = 32;
 
 /// A slot. When it is dropped its database and role are removed in the background.
 pub(super) struct Slot {
@@ -36,19 +40,37 @@ pub(super) struct SlotFactory {
     pub(super) server: Arc<Server>,
     /// A permit for each slot that there is, from before it is made until it is removed.
     pub(super) room: Arc<Semaphore>,
-    /// Has room for all of them.
-    releases: mpsc::Sender<ReleasedSlot>,
+    releases: Releases,
 }
 
-/// Databases to be removed.
+/// The way to whoever removes slots.
+#[derive(Clone)]
+struct Releases {
+    /// Has room for all of them.
+    sender: mpsc::Sender<ReleasedSlot>,
+    /// Slots that were released and are not removed.
+    waiting: watch::Sender<usize>,
+}
+
+/// A database to be removed. It is dropped once it is.
 pub(super) struct ReleasedSlot {
     pub(super) name: String,
+    /// Where it is counted, once it waits.
+    waiting: Option<watch::Sender<usize>>,
     _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for ReleasedSlot {
+    fn drop(&mut self) {
+        if let Some(waiting) = &self.waiting {
+            waiting.send_modify(|waiting| *waiting -= 1);
+        }
+    }
 }
 
 /// A slot that there is, at least in part. When it is dropped the slot goes where it is removed.
 struct SlotGuard {
-    releases: mpsc::Sender<ReleasedSlot>,
+    releases: Releases,
     released: Option<ReleasedSlot>,
 }
 
@@ -56,8 +78,16 @@ impl SlotFactory {
     /// With room for so many slots, those included that are to be removed yet; they come out of the receiver.
     pub(super) fn new(server: Arc<Server>, places_max: usize) -> (Self, mpsc::Receiver<ReleasedSlot>) {
         let places_max = places_max.clamp(1, Semaphore::MAX_PERMITS);
-        let (releases, receiver) = mpsc::channel(places_max);
+        let (sender, receiver) = mpsc::channel(places_max);
+        let releases = Releases { sender, waiting: watch::Sender::new(0) };
         (Self { server, room: Arc::new(Semaphore::new(places_max)), releases }, receiver)
+    }
+
+    /// Waits until few slots wait for their removal, so that they do not fill the disk.
+    pub(super) async fn catch_up(&self) {
+        // The sender is here, so the wait ends by the count alone.
+        let mut waiting = self.releases.waiting.subscribe();
+        let _count = waiting.wait_for(|waiting| *waiting < REMOVALS_MAX).await;
     }
 }
 
@@ -72,7 +102,7 @@ impl Slot {
         let server = &factory.server;
         let name = server.fresh_name("s");
         // From here on it is removed, whatever fails.
-        let released = ReleasedSlot { name: name.clone(), _permit: permit };
+        let released = ReleasedSlot { name: name.clone(), waiting: None, _permit: permit };
         let claim = SlotGuard { releases: factory.releases.clone(), released: Some(released) };
         let password = server.password();
         let group = quoted(&server.name(GROUPS[access as usize]));
@@ -114,10 +144,12 @@ fn strategy(server: &Server) -> &'static str {
 
 impl Drop for SlotGuard {
     fn drop(&mut self) {
-        let Some(released) = self.released.take() else { return };
+        let Some(mut released) = self.released.take() else { return };
+        self.releases.waiting.send_modify(|waiting| *waiting += 1);
+        released.waiting = Some(self.releases.waiting.clone());
         // There is always room: nothing is in it without a permit. Nobody receives any more when the engine is closed, and everything
         // is swept then.
-        if let Err(mpsc::error::TrySendError::Full(released)) = self.releases.try_send(released) {
+        if let Err(mpsc::error::TrySendError::Full(released)) = self.releases.sender.try_send(released) {
             tracing::error!(name = released.name, "a session's database has no room among those that are removed");
         }
     }
