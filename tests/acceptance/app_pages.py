@@ -99,11 +99,13 @@ def run(short):
     with Server() as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         api = server.api()
-        for app in APPS:
+        for place, app in enumerate(APPS):
+            # In the short form every other app is seen on a desk, and the rest on a phone.
+            sizes = [SIZES[place % len(SIZES)]] if short else SIZES
             body = {"environment": f"app/{app}", "task": {"split": "train", "seed": 3}, "config": {"surface": "gui"}}
             session = api.post("/v1/sessions", body)
             base = server.url + session["page"]
-            for width, height in SIZES:
+            for width, height in sizes:
                 page = browser.new_page(viewport={"width": width, "height": height})
                 most = PAGES_SHORT if short else PAGES_LONG
                 found = addresses(page, base, max(most, 2))
