@@ -5,6 +5,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -18,7 +20,8 @@ fn main() -> io::Result<()> {
     }
     let texts = files.iter().map(|file| {
         let path = file.strip_prefix(root).unwrap_or(file).display().to_string();
-        Ok((path, fs::read_to_string(file)?))
+        let is_text = file.extension().is_none_or(|kind| kind != "webp");
+        Ok((path, if is_text { fs::read_to_string(file)? } else { STANDARD.encode(fs::read(file)?) }))
     });
     let texts: BTreeMap<String, String> = texts.collect::<io::Result<_>>()?;
     let pack = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("documents.json.gz");
@@ -35,7 +38,7 @@ fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for path in paths {
         if path.is_dir() {
             gather(&path, files)?;
-        } else if path.extension().is_some_and(|kind| kind == "md" || kind == "svg") {
+        } else if path.extension().is_some_and(|kind| kind == "md" || kind == "svg" || kind == "webp") {
             files.push(path);
         }
     }

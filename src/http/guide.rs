@@ -53,6 +53,6 @@ fn respond(answer: Answer) -> Response {
     let policy = (CONTENT_SECURITY_POLICY, POLICY);
     match answer {
         Answer::Page(html) => ([policy, (CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response(),
-        Answer::Picture(svg) => ([policy, (CONTENT_TYPE, "image/svg+xml")], svg).into_response(),
+        Answer::Picture(media, bytes) => ([policy, (CONTENT_TYPE, media)], bytes).into_response(),
     }
 }

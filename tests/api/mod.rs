@@ -12,6 +12,7 @@ mod files;
 mod fine_tuning;
 mod fixed_tasks;
 mod flood;
+mod guide_pictures;
 mod hidden_values;
 mod hostile;
 mod job_events;

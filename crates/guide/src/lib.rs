@@ -8,6 +8,8 @@ mod search;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use search::Section;
 
@@ -53,7 +55,7 @@ struct Page {
     sections: Vec<Section>,
 }
 
-/// Every document by its path in the project.
+/// Every document by its path in the project; pictures of pixels are in base64.
 static FILES: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| serde_json::from_reader(GzDecoder::new(PACKED)).expect("the build packed it"));
 
@@ -74,16 +76,20 @@ pub fn api_document() -> &'static str {
 pub enum Answer {
     /// A page, as HTML.
     Page(String),
-    /// A picture, as SVG.
-    Picture(&'static str),
+    /// A picture, with its media type.
+    Picture(&'static str, Vec<u8>),
 }
 
 /// The page or picture at a path below [`PATH`]; `None` where there is none.
 #[must_use]
 pub fn answer(path: &str) -> Option<Answer> {
     let file = file_of(path);
-    if let Some(picture) = FILES.get(&file).filter(|_| file.ends_with(".svg")) {
-        return Some(Answer::Picture(picture));
+    if let Some(text) = FILES.get(&file) {
+        return match file.rsplit_once('.')?.1 {
+            "svg" => Some(Answer::Picture("image/svg+xml", text.clone().into_bytes())),
+            "webp" => Some(Answer::Picture("image/webp", STANDARD.decode(text).expect("the build encoded it"))),
+            _ => None,
+        };
     }
     let (known, page) = PAGES.get_key_value(format!("{file}.md").as_str())?;
     Some(Answer::Page(layout::page(&page.title, known, &page.html, "")))
@@ -152,7 +158,7 @@ mod tests {
             }
             for picture in html.split("src=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default()) {
                 let path = picture.strip_prefix(PATH).expect("a picture of the guides");
-                assert!(matches!(answer(path), Some(Answer::Picture(_))), "{picture}");
+                assert!(matches!(answer(path), Some(Answer::Picture(_, bytes)) if !bytes.is_empty()), "{picture}");
             }
         }
         assert!(links > 100, "{links}");
@@ -167,6 +173,9 @@ mod tests {
             assert!(html.contains(part), "{part}");
         }
         assert!(page("").contains("<title>Palestra"));
+        assert!(page("/browser").contains("src=\"/docs/guide/pictures/shop.webp\""));
+        let Some(Answer::Picture("image/webp", bytes)) = answer("/pictures/shop.webp") else { panic!("no picture") };
+        assert!(bytes.starts_with(b"RIFF"));
         assert!(page("/puzzles/countdown").contains("src=\"/docs/guide/puzzles/countdown.svg\""));
         for missing in ["/nothing", "/../README", "/sessions.md", "//", "/puzzles"] {
             assert_eq!(answer(missing).is_some(), missing == "//" || missing == "/puzzles", "{missing}");
