@@ -321,7 +321,8 @@ def main(run):
         figures = run(arguments.short)
     except (Failed, Refused) as failure:
         for url, tail in _logs.items():
-            print(f"{url} logged at last:\n{tail}")
+            if tail:
+                print(f"{url} logged at last:\n{tail}")
         disk = shutil.disk_usage(tempfile.gettempdir())
         print(f"{disk.free // 2**20} MiB of {tempfile.gettempdir()} are free")
         print(json.dumps({"result": "failed", "figures": str(failure)}))

@@ -17,7 +17,8 @@ const PICTURES: [(&str, &str, u64, bool); 4] = [
     ("site", "web/sites", 2, false),
 ];
 
-/// A picture whose size differs more from that of the guide, in percent, shows something else. Fonts and versions of Chromium differ too.
+/// Most by which the bytes of a picture may differ from those in the guide, in percent: more is another page. Fonts and versions of
+/// Chromium make some difference too.
 const DIFFERENCE_MAX: usize = 40;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

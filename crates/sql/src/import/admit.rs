@@ -322,3 +322,57 @@ fn stored(data: &Data) -> Option<String> {
         Data::World { .. } => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use async_trait::async_trait;
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::{Database, Engine, EngineError, Opening};
+    use crate::import::read;
+    use crate::source::Source;
+    use crate::stand_in::{StandIn, Switches};
+
+    /// An engine that takes its scripts for PostgreSQL's.
+    struct AsPostgres(StandIn);
+
+    #[async_trait]
+    impl Engine for AsPostgres {
+        fn dialect(&self) -> Dialect {
+            Dialect::Postgres
+        }
+
+        async fn prepare(&self, source: &Arc<Source>) -> Result<(), EngineError> {
+            self.0.prepare(source).await
+        }
+
+        async fn open(&self, source: &Arc<Source>, opening: &Opening) -> Result<Box<dyn Database>, EngineError> {
+            self.0.open(source, opening).await
+        }
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_fails_between_two_queries_says_nothing_about_the_reference() {
+        let switches = Arc::new(Switches::default());
+        let engines = Engines {
+            sqlite: Arc::new(StandIn(Arc::default())),
+            postgres: Some(Arc::new(AsPostgres(StandIn(Arc::clone(&switches))))),
+        };
+        let question = json!([{"db": "shop", "question": "Which?", "gold": "SELECT id FROM items"}]);
+        let files = BTreeMap::from([
+            ("questions.json".to_owned(), question.to_string().into_bytes()),
+            ("shop.sql".to_owned(), b"CREATE TABLE items (id INT); INSERT INTO items VALUES (1), (2)".to_vec()),
+        ]);
+        let imported = async || read(&files, &engines.sqlite).await.expect("a folder");
+        let agreed = admit(&engines, &mut imported().await).await.expect("both give the same");
+        assert_eq!((agreed.sqlite, agreed.postgres), (1, 1));
+        switches.losses.store(1, Ordering::Relaxed);
+        let faults = admit(&engines, &mut imported().await).await.expect_err("PostgreSQL is lost");
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].to_string().contains("the engine failed while the reference ran"), "{faults:?}");
+    }
+}
