@@ -194,6 +194,8 @@ pub fn browsers(config: &Config, sandboxes: Sandboxes) -> Browsers {
         processes_max: config.browsers_max,
         contexts_max: config.browser_sessions_max,
         warm_min: config.browser_warm,
+        // A configuration is checked before it is used.
+        hosts: config.browser_hosts.iter().filter_map(|host| host.parse().ok()).collect(),
     };
     Browsers::new(sandboxes, settings)
 }

@@ -123,6 +123,8 @@ pub struct Config {
     pub browser_sessions_max: usize,
     /// Empty contexts of each process of Chromium that are kept ready.
     pub browser_warm: usize,
+    /// Real hosts that pages may reach, as `docs.example.org`, `*.example.org` or `shop.test:8080=127.0.0.1`; none where empty.
+    pub browser_hosts: Vec<String>,
     /// Processes in which SQLite runs; as many as there are cores, eight at most, where 0.
     pub sqlite_workers: usize,
     /// Databases of SQLite at once, those of judges included.
@@ -223,6 +225,7 @@ impl Default for Config {
             chromium: None,
             browsers_max: 4,
             browser_sessions_max: 20,
+            browser_hosts: Vec::new(),
             browser_warm: 2,
             sqlite_workers: 0,
             sqlite_sessions_max: 20_000,

@@ -128,13 +128,15 @@ async fn start(data: Option<PathBuf>, images: Option<PathBuf>, keep: Keep) -> Re
     Ok(Target { client: Client::new(&url, Some(&key))?, url, inside: Some(Inside { app, tracker, folder }) })
 }
 
-/// A configuration with what variables and the settings file say about sandboxes.
+/// A configuration with what variables and the settings file say about sandboxes and browsers.
 fn with_sandboxes(config: Config) -> Result<Config, Failure> {
     let command = ConfigArguments::augment_args(Command::new("palestra"));
     let matches = command.get_matches_from(["palestra"]);
     let arguments = ConfigArguments::from_arg_matches(&matches).map_err(|error| Failure::Other(error.to_string()))?;
     let said = Config::load(&arguments).map_err(|error| Failure::Other(error.to_string()))?;
     Ok(Config {
+        browser_hosts: said.browser_hosts,
+        chromium: said.chromium,
         docker_host: said.docker_host,
         docker_runtime: said.docker_runtime,
         image_aliases: said.image_aliases,

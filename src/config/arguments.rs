@@ -179,6 +179,11 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_BROWSER_WARM")]
     #[serde(skip_serializing_if = "Option::is_none")]
     browser_warm: Option<usize>,
+    /// Real hosts that pages may reach, separated by commas, as docs.example.org, *.example.org or shop.test:8080=127.0.0.1 [default:
+    /// none].
+    #[arg(long, env = "PALESTRA_BROWSER_HOSTS", value_delimiter = ',', value_name = "HOSTS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    browser_hosts: Option<Vec<String>>,
     /// Processes in which SQLite runs; 0 follows the cores [default: 0].
     #[arg(long, env = "PALESTRA_SQLITE_WORKERS")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,7 @@
 //! Settings that no server can run with.
 
+use palestra_browser::Host;
+
 use super::Config;
 use super::error::{ConfigError, Origin};
 
@@ -77,6 +79,9 @@ impl Config {
         }
         if let Some(origin) = self.cors_origins.iter().find(|origin| !is_origin(origin)) {
             return Err(invalid("cors_origins", format!("{origin:?} is no origin: write one as https://example.org")));
+        }
+        if let Some(why) = self.browser_hosts.iter().find_map(|host| host.parse::<Host>().err()) {
+            return Err(invalid("browser_hosts", why));
         }
         Ok(())
     }

@@ -52,6 +52,8 @@ fn values_out_of_range_are_refused_with_the_name_of_the_setting() {
         ("job_lease_ms = 999", "job_lease_ms"),
         ("cors_origins = [\"*\"]", "cors_origins"),
         ("cors_origins = [\"https://a.org/path\"]", "cors_origins"),
+        ("browser_hosts = [\"*\"]", "browser_hosts"),
+        ("browser_hosts = [\"https://a.org\"]", "browser_hosts"),
     ] {
         let error = load(file, &[]).unwrap_err().to_string();
         let place = if file.starts_with(name) { " (set in " } else { ": " };

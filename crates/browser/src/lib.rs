@@ -1,6 +1,7 @@
 //! A real Chromium for sessions. One process serves many sessions: each has a browser context with storage, cookies, cache and
 //! permissions of its own. Chromium runs in a sandbox without a network; every request of a page is answered by this process, through
-//! the pipe that drives the browser. So pages come from where a [`Site`] says, and from nowhere else.
+//! the pipe that drives the browser. So pages come from where a [`Site`] says, and from nowhere else; [`Upstream`] asks real hosts for it,
+//! where the operator names some.
 
 pub mod action;
 mod cdp;
@@ -12,6 +13,7 @@ mod picture;
 mod pool;
 mod site;
 pub mod tree;
+mod upstream;
 
 pub use cdp::CdpError;
 pub use chromium::{Chromium, Launch, find_program};
@@ -23,3 +25,4 @@ pub use error::BrowserError;
 pub use picture::{PictureFormat, PictureSettings};
 pub use pool::{Browsers, Lease, PoolSettings};
 pub use site::{Answer, Request, Site, form_fields};
+pub use upstream::{Host, Unanswered, Upstream};

@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, OnceCell, OwnedSemaphorePermit, Semaphore};
 use crate::chromium::{Chromium, Launch, find_program};
 use crate::context::{Blank, Context, Settings};
 use crate::error::BrowserError;
+use crate::upstream::{Host, Upstream};
 
 /// Image and profile of the sandboxes in which browsers run.
 const IMAGE: &str = "host";
@@ -29,6 +30,8 @@ pub struct PoolSettings {
     pub contexts_max: usize,
     /// Empty contexts that wait ready once a browser runs.
     pub warm_min: usize,
+    /// Real hosts that pages may reach.
+    pub hosts: Vec<Host>,
 }
 
 /// Browsers of a server. Cheap to clone.
@@ -38,6 +41,7 @@ pub struct Browsers(Arc<Inner>);
 struct Inner {
     sandboxes: Sandboxes,
     settings: PoolSettings,
+    upstream: Upstream,
     /// Held while a process is chosen or started.
     processes: Mutex<Vec<Process>>,
     room: Arc<Semaphore>,
@@ -85,7 +89,14 @@ impl Browsers {
         let most = settings.processes_max.saturating_mul(settings.contexts_max).min(Semaphore::MAX_PERMITS);
         let room = Arc::new(Semaphore::new(most));
         let (processes, own_sandbox) = (Mutex::default(), OnceCell::new());
-        Self(Arc::new(Inner { sandboxes, settings, processes, room, own_sandbox }))
+        let upstream = Upstream::new(settings.hosts.clone());
+        Self(Arc::new(Inner { sandboxes, settings, upstream, processes, room, own_sandbox }))
+    }
+
+    /// The way to real hosts, where pages may reach some.
+    #[must_use]
+    pub fn upstream(&self) -> &Upstream {
+        &self.0.upstream
     }
 
     /// The program that browsers are started from.

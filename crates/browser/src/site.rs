@@ -3,11 +3,16 @@
 use async_trait::async_trait;
 use url::Url;
 
-/// Answers every request of the pages of one context, one after the other.
+/// Answers every request of the pages of one context, one after the other but for those that wait.
 #[async_trait]
 pub trait Site: Send + Sync {
     /// The answer to a request.
     async fn answer(&self, request: Request) -> Answer;
+
+    /// True if the answer has to be waited for: others are answered meanwhile, in whatever order.
+    fn waits(&self, _request: &Request) -> bool {
+        false
+    }
 }
 
 /// A request of a page.

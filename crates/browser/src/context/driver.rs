@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use url::Url;
 
 use super::Shared;
@@ -12,11 +13,17 @@ use super::state::{Dialog, Tab};
 use crate::cdp::{Channel, Event, EventQueue, Events};
 use crate::site::{Answer, Request};
 
+/// Requests of one tab that wait for answers at once.
+const WAITING_MAX: usize = 8;
+
 /// Listens to one tab until it is closed.
+#[derive(Clone)]
 pub(super) struct Driver {
     shared: Arc<Shared>,
     channel: Channel,
     target: String,
+    /// Room for requests that wait.
+    waiting: Arc<Semaphore>,
 }
 
 impl Driver {
@@ -24,7 +31,7 @@ impl Driver {
     pub(super) fn listen(shared: Arc<Shared>, channel: Channel, target: String, is_ahead: bool) {
         let (events, queue) = Events::queue();
         channel.connection.listen(Some(&channel.session), events);
-        let driver = Self { shared, channel, target };
+        let driver = Self { shared, channel, target, waiting: Arc::new(Semaphore::new(WAITING_MAX)) };
         let tab = Tab::new(driver.channel.clone(), driver.target.clone(), is_ahead);
         driver.shared.change(|state| {
             state.tabs.push(tab);
@@ -48,7 +55,7 @@ impl Driver {
 
     async fn take(&self, Event { method, params, .. }: &Event) {
         match method.as_str() {
-            "Fetch.requestPaused" => self.answer(params).await,
+            "Fetch.requestPaused" => self.asked(params).await,
             "Target.attachedToTarget" => self.attached(params).await,
             _ => {
                 if method == "Page.frameNavigated" && params["frame"]["parentId"].is_null() {
@@ -139,12 +146,33 @@ impl Driver {
         let _ = channel.post(&[("Runtime.runIfWaitingForDebugger", json!({}))]).await;
     }
 
-    /// Answers a request of the page.
-    async fn answer(&self, params: &Value) {
-        let id = &params["requestId"];
+    /// Answers a request of the page, beside others where its answer has to be waited for.
+    async fn asked(&self, params: &Value) {
         self.shared.change(|state| state.tab(&self.target).map(|tab| tab.requests += 1));
+        let request = request(params);
+        let waits =
+            request.as_ref().is_some_and(|request| self.shared.site.get().is_some_and(|site| site.waits(request)));
+        let permit = if waits { Arc::clone(&self.waiting).acquire_owned().await.ok() } else { None };
+        match permit {
+            None => self.answer(params, request).await,
+            Some(permit) => {
+                let (driver, params) = (self.clone(), params.clone());
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "it ends with the answer, for which a site has a time limit"
+                )]
+                tokio::spawn(async move {
+                    driver.answer(&params, request).await;
+                    drop(permit);
+                });
+            }
+        }
+    }
+
+    async fn answer(&self, params: &Value, request: Option<Request>) {
+        let id = &params["requestId"];
         let stand = self.shared.stand.lock().clone();
-        let answer = match (request(params), stand, self.shared.site.get()) {
+        let answer = match (request, stand, self.shared.site.get()) {
             (Some(request), ..) if is_for_an_icon(params, &request) => Answer::text(204, "image/x-icon", ""),
             (Some(request), Some(stand), _) => stand.answer(&request),
             (Some(request), None, Some(site)) => site.answer(request).await,

@@ -1,5 +1,6 @@
 //! Mouse and keyboard, as events that the browser takes for a person's.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Context;
@@ -9,6 +10,30 @@ use crate::action::{Button, Modifier};
 
 /// Steps of the mouse on its way when something is dragged.
 const DRAG_STEPS: u32 = 5;
+
+/// Buttons of the mouse and modifiers of the keyboard that are held down between actions, as bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Held {
+    buttons: u32,
+    modifiers: u32,
+}
+
+impl Held {
+    /// Bits of the modifiers.
+    pub(super) const fn modifiers(self) -> u32 {
+        self.modifiers
+    }
+
+    /// The name of a button that is held, for events that have just one.
+    const fn button(self) -> &'static str {
+        match self.buttons {
+            0 => "none",
+            buttons if buttons & 1 != 0 => "left",
+            buttons if buttons & 2 != 0 => "right",
+            _ => "middle",
+        }
+    }
+}
 
 /// A click.
 #[derive(Debug, Clone, Copy)]
@@ -29,11 +54,10 @@ pub(super) fn bits(modifiers: &[Modifier]) -> u32 {
     modifiers.iter().map(bit).fold(0, |all, bit| all | bit)
 }
 
-fn mouse(kind: &str, (x, y): (f64, f64), button: &str, held: u32, click: Option<Click>) -> Value {
-    let Click { modifiers, count, .. } = click.unwrap_or(Click { button: Button::Left, modifiers: 0, count: 0 });
+fn mouse(kind: &str, (x, y): (f64, f64), button: &str, held: Held, count: u32) -> Value {
     json!({
-        "type": kind, "x": x, "y": y, "button": button, "buttons": held,
-        "modifiers": modifiers, "clickCount": count, "pointerType": "mouse",
+        "type": kind, "x": x, "y": y, "button": button, "buttons": held.buttons,
+        "modifiers": held.modifiers, "clickCount": count, "pointerType": "mouse",
     })
 }
 
@@ -46,7 +70,7 @@ const fn name(button: Button) -> (&'static str, u32) {
 }
 
 impl Context {
-    pub(super) async fn mouse_event(&self, event: Value) -> Result<(), ActionFailure> {
+    async fn mouse_event(&self, event: Value) -> Result<(), ActionFailure> {
         self.input("Input.dispatchMouseEvent", event).await
     }
 
@@ -64,18 +88,44 @@ impl Context {
         }
     }
 
+    /// Buttons and modifiers that are held down.
+    pub(super) fn held(&self) -> Held {
+        *self.held.lock()
+    }
+
+    /// Moves the mouse; what it drags goes with it.
     pub(super) async fn move_mouse(&self, place: (f64, f64)) -> Result<(), ActionFailure> {
-        self.mouse_event(mouse("mouseMoved", place, "none", 0, None)).await
+        let held = self.held();
+        self.mouse_event(mouse("mouseMoved", place, held.button(), held, 0)).await?;
+        match self.dragged() {
+            Some(data) => self.lead_drag(&["dragEnter", "dragOver"], place, &data).await,
+            None => Ok(()),
+        }
     }
 
     pub(super) async fn press_button(&self, place: (f64, f64), click: Click) -> Result<(), ActionFailure> {
-        let (button, held) = name(click.button);
-        self.mouse_event(mouse("mousePressed", place, button, held, Some(click))).await
+        let (button, bit) = name(click.button);
+        let held = {
+            let mut held = self.held.lock();
+            held.buttons |= bit;
+            Held { modifiers: held.modifiers | click.modifiers, ..*held }
+        };
+        self.mouse_event(mouse("mousePressed", place, button, held, click.count)).await
     }
 
+    /// Lets a button go; what was dragged falls where the mouse is.
     pub(super) async fn let_button_go(&self, place: (f64, f64), click: Click) -> Result<(), ActionFailure> {
-        let (button, _) = name(click.button);
-        self.mouse_event(mouse("mouseReleased", place, button, 0, Some(click))).await
+        let (button, bit) = name(click.button);
+        let held = {
+            let mut held = self.held.lock();
+            held.buttons &= !bit;
+            Held { modifiers: held.modifiers | click.modifiers, ..*held }
+        };
+        if let Some(data) = self.dragged().filter(|_| click.button == Button::Left) {
+            self.take_drag();
+            self.lead_drag(&["dragEnter", "dragOver", "drop"], place, &data).await?;
+        }
+        self.mouse_event(mouse("mouseReleased", place, button, held, click.count)).await
     }
 
     pub(super) async fn click_at(&self, place: (f64, f64), click: Click) -> Result<(), ActionFailure> {
@@ -96,32 +146,43 @@ impl Context {
         for step in 1..=DRAG_STEPS {
             let share = f64::from(step) / f64::from(DRAG_STEPS);
             let place = ((to.0 - from.0).mul_add(share, from.0), (to.1 - from.1).mul_add(share, from.1));
-            self.mouse_event(mouse("mouseMoved", place, "left", 1, None)).await?;
-        }
-        if let Some(data) = self.take_drag() {
-            for kind in ["dragEnter", "dragOver", "drop"] {
-                let event = json!({"type": kind, "x": to.0, "y": to.1, "data": data, "modifiers": 0});
-                self.input("Input.dispatchDragEvent", event).await?;
-            }
+            self.move_mouse(place).await?;
         }
         self.let_button_go(to, click).await
     }
 
+    async fn lead_drag(&self, kinds: &[&str], (x, y): (f64, f64), data: &Value) -> Result<(), ActionFailure> {
+        for kind in kinds {
+            let event = json!({"type": kind, "x": x, "y": y, "data": data, "modifiers": self.held().modifiers});
+            self.input("Input.dispatchDragEvent", event).await?;
+        }
+        Ok(())
+    }
+
     /// Data that the page in front lets be dragged by the browser, once the mouse has moved.
-    fn take_drag(&self) -> Option<Value> {
+    pub(super) fn dragged(&self) -> Option<Value> {
+        self.shared.state.lock().front().and_then(|tab| tab.drag.clone())
+    }
+
+    fn take_drag(&self) {
         self.shared.change(|state| {
             let front = state.front().map(|tab| tab.target.clone());
-            front.and_then(|target| state.tab(&target)).and_then(|tab| tab.drag.take())
-        })
+            front.and_then(|target| state.tab(&target)).map(|tab| tab.drag = None)
+        });
     }
 
     pub(super) async fn turn_wheel(&self, (x, y): (f64, f64), dx: f64, dy: f64) -> Result<(), ActionFailure> {
-        let event = json!({"type": "mouseWheel", "x": x, "y": y, "deltaX": dx, "deltaY": dy, "pointerType": "mouse"});
+        let event = json!({"type": "mouseWheel", "x": x, "y": y, "deltaX": dx, "deltaY": dy, "modifiers": self.held().modifiers, "pointerType": "mouse"});
         self.mouse_event(event).await
     }
 
-    /// Presses keys that are held together, such as `Control+Shift+t`, and lets them go.
+    /// Presses keys that are held together, such as `Control+Shift+t`, and lets them go; what is held down already stays so.
     pub(super) async fn press_keys(&self, keys: &str) -> Result<(), ActionFailure> {
+        self.press_keys_beside(self.held().modifiers, keys).await
+    }
+
+    /// The same beside modifiers that are held down.
+    pub(super) async fn press_keys_beside(&self, base: u32, keys: &str) -> Result<(), ActionFailure> {
         let parts = split(keys);
         let Some((last, held)) = parts.split_last() else {
             return Err(ActionFailure::told("there is no key: name one, such as Enter or Control+a".to_owned()));
@@ -131,7 +192,7 @@ impl Context {
                 "{wrong} cannot be held: only Alt, Control, ControlOrMeta, Meta and Shift can"
             )));
         }
-        let mut modifiers = 0;
+        let mut modifiers = base;
         for held in held {
             modifiers |= keys::modifier(held);
             self.key_down(&known(held, false)?, modifiers).await?;
@@ -140,26 +201,38 @@ impl Context {
         self.key_down(&key, modifiers | keys::modifier(last)).await?;
         self.key_up(&key, modifiers).await?;
         for held in held.iter().rev() {
-            modifiers &= !keys::modifier(held);
+            modifiers &= !keys::modifier(held) | base;
             self.key_up(&known(held, false)?, modifiers).await?;
         }
         Ok(())
     }
 
     pub(super) async fn hold_key(&self, name: &str) -> Result<(), ActionFailure> {
-        let modifiers = keys::modifier(name);
-        self.key_down(&known(name, false)?, modifiers).await
+        let key = known(name, self.held().modifiers & 8 != 0)?;
+        let modifiers = {
+            let mut held = self.held.lock();
+            held.modifiers |= keys::modifier(&key.key);
+            held.modifiers
+        };
+        self.key_down(&key, modifiers).await
     }
 
     pub(super) async fn let_key_go(&self, name: &str) -> Result<(), ActionFailure> {
-        self.key_up(&known(name, false)?, 0).await
+        let key = known(name, self.held().modifiers & 8 != 0)?;
+        let modifiers = {
+            let mut held = self.held.lock();
+            held.modifiers &= !keys::modifier(&key.key);
+            held.modifiers
+        };
+        self.key_up(&key, modifiers).await
     }
 
-    pub(super) async fn type_text(&self, text: &str) -> Result<(), ActionFailure> {
+    /// Types a text beside modifiers that are held down.
+    pub(super) async fn type_text(&self, modifiers: u32, text: &str) -> Result<(), ActionFailure> {
         for letter in text.chars() {
             let key = keys::typed_by(letter);
-            self.key_down(&key, 0).await?;
-            self.key_up(&key, 0).await?;
+            self.key_down(&key, modifiers).await?;
+            self.key_up(&key, modifiers).await?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Context;
+use super::input::Held;
 use super::observe::Observed;
 use crate::cdp::Channel;
 use crate::error::BrowserError;
@@ -33,6 +34,10 @@ pub struct Kept {
     documents: u32,
     /// Ids of elements of the tab in front.
     ids: KeptIds,
+    /// Buttons and modifiers that are held down.
+    held: Held,
+    /// Something of the page was being dragged, which the browser does by itself.
+    dragging: bool,
     /// View of the tab in front, which shows whether going on from here leads to the same.
     seen: String,
     /// A dialog held the page up, and no other page can be brought there.
@@ -109,7 +114,8 @@ impl Context {
         let mut cookies = self.chromium.connection.call(None, "Storage.getCookies", wanted).await?;
         let cookies = cookies["cookies"].as_array_mut().map(std::mem::take).unwrap_or_default();
         let (now_ms, documents) = self.clock.lock().moment();
-        Ok(Kept { tabs, front, cookies, stored, now_ms, documents, ids, seen: shown(&seen), held_up })
+        let (held, dragging) = (self.held(), self.dragged().is_some());
+        Ok(Kept { tabs, front, cookies, stored, now_ms, documents, ids, held, dragging, seen: shown(&seen), held_up })
     }
 
     async fn keep_tab(
@@ -152,6 +158,7 @@ impl Context {
             self.chromium.connection.call(None, "Storage.setCookies", cookies).await?;
         }
         self.clock.lock().go_on_at(kept.now_ms, kept.documents);
+        *self.held.lock() = kept.held;
         for (place, tab) in kept.tabs.iter().enumerate() {
             if place > 0 {
                 self.open_tab("about:blank").await?;
@@ -167,6 +174,9 @@ impl Context {
             return Ok(Some(
                 "the page showed a dialog or had crashed, and no other page can be brought there".to_owned(),
             ));
+        }
+        if kept.dragging {
+            return Ok(Some("something was being dragged, and that cannot be brought to another page".to_owned()));
         }
         let channel = self.front()?;
         let nodes = document(&channel).await?;

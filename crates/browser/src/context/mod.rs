@@ -28,6 +28,7 @@ use crate::error::BrowserError;
 use crate::site::Site;
 use crate::tree::Ids;
 pub use failure::ActionFailure;
+use input::Held;
 pub use keep::Kept;
 use keep::Stand;
 pub use observe::{Observed, TabView};
@@ -83,6 +84,7 @@ pub struct Context {
     settings: Settings,
     clock: Mutex<Clock>,
     ids: Mutex<Ids>,
+    held: Mutex<Held>,
 }
 
 /// Shared by the context and those who listen to its tabs.
@@ -149,7 +151,7 @@ impl Blank {
         if let Some((channel, target)) = first {
             self.setup.tailor(&self.shared, &channel, &target).await?;
         }
-        Ok(Context { blank: self, settings, clock: Mutex::new(clock), ids: Mutex::default() })
+        Ok(Context { blank: self, settings, clock: Mutex::new(clock), ids: Mutex::default(), held: Mutex::default() })
     }
 }
 

@@ -111,7 +111,7 @@ impl Context {
             Action::KeyboardDown { key } => self.hold_key(key).await,
             Action::KeyboardUp { key } => self.let_key_go(key).await,
             Action::KeyboardPress { key } => self.press_keys(key).await,
-            Action::KeyboardType { text } => self.type_text(text).await,
+            Action::KeyboardType { text } => self.type_text(self.held().modifiers(), text).await,
             Action::KeyboardInsertText { text } => self.insert_text(text).await,
             Action::MouseMove { .. }
             | Action::MouseDown { .. }
@@ -244,7 +244,7 @@ impl Context {
                 self.press_button((*x, *y), click(*button, 1)).await
             }
             Action::MouseUp { x, y, button } => {
-                self.mouse_event(json!({"type": "mouseMoved", "x": x, "y": y, "button": "left", "buttons": 1})).await?;
+                self.move_mouse((*x, *y)).await?;
                 self.let_button_go((*x, *y), click(*button, 1)).await
             }
             Action::MouseClick { x, y, button } => self.click_at((*x, *y), click(*button, 1)).await,
@@ -313,16 +313,16 @@ impl Context {
             return self.run_on(&found, SET_VALUE, json!([value])).await.map(drop);
         }
         if value.is_empty() {
-            return self.press_keys("Delete").await;
+            return self.press_keys_beside(0, "Delete").await;
         }
         let last = value.char_indices().next_back().filter(|_| by_key);
         let Some((at, letter)) = last else { return self.insert_text(value).await };
         if at > 0 {
             self.insert_text(&value[..at]).await?;
         } else {
-            self.press_keys("Delete").await?;
+            self.press_keys_beside(0, "Delete").await?;
         }
-        self.type_text(letter.encode_utf8(&mut [0; 4])).await
+        self.type_text(0, letter.encode_utf8(&mut [0; 4])).await
     }
 
     async fn set_checked(&self, bid: &str, checked: bool) -> Result<(), ActionFailure> {

@@ -35,6 +35,53 @@ async fn keys_type_move_and_are_held_together() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_and_buttons_stay_down_until_they_are_let_go() {
+    let Some(world) = World::start().await else { return };
+    let page = r#"<!doctype html><title>Held</title><style>div{width:120px;height:60px;background:#ccc;margin:9px}</style>
+        <input aria-label="Text" value="abc"><button>Press</button>
+        <div id="card" draggable="true">Card</div><div id="bin">Bin</div><div id="box">Box</div><p id="out"></p><p id="moved"></p>
+        <script>
+        const input = document.querySelector('input');
+        input.onkeydown = (e) => { out.textContent += `${e.ctrlKey ? 'C-' : ''}${e.shiftKey ? 'S-' : ''}${e.key};`; };
+        document.querySelector('button').onclick = (e) => { out.textContent = `pressed ${e.shiftKey}`; };
+        card.ondragstart = (e) => e.dataTransfer.setData('text/plain', 'card');
+        bin.ondragover = (e) => e.preventDefault();
+        bin.ondrop = (e) => { out.textContent = 'dropped ' + e.dataTransfer.getData('text/plain'); };
+        card.ondragend = () => { moved.textContent = 'ended'; };
+        document.onmousemove = (e) => { if (e.buttons === 1) moved.textContent = `at ${e.clientX}`; };
+        </script>"#;
+    let context = on(&world, page).await;
+    act(&context, "focus('role=textbox[name=\"Text\"]')").await;
+    act(&context, "keyboard_press('End')").await;
+    act(&context, "keyboard_down('Shift')").await;
+    act(&context, "keyboard_press('ArrowLeft')").await;
+    let seen = act(&context, "keyboard_press('k')").await;
+    assert!(seen.text.contains("S-Shift;S-ArrowLeft;S-K;") && seen.text.contains("value='abK'"), "{}", seen.text);
+    let seen = act(&context, "click('role=button[name=\"Press\"]')").await;
+    assert!(seen.text.contains("pressed true"), "{}", seen.text);
+    // What replaces a text is no shortcut.
+    let seen = act(&context, "fill('role=textbox[name=\"Text\"]', 'new')").await;
+    assert!(seen.text.contains("value='new'"), "{}", seen.text);
+    act(&context, "keyboard_up('Shift')").await;
+    let seen = act(&context, "click('role=button[name=\"Press\"]')").await;
+    assert!(seen.text.contains("pressed false"), "{}", seen.text);
+
+    act(&context, "mouse_down(60, 220)").await;
+    let seen = act(&context, "mouse_move(200, 220)").await;
+    assert!(seen.text.contains("at 200"), "{}", seen.text);
+    act(&context, "mouse_up(300, 220)").await;
+    let seen = act(&context, "mouse_move(400, 220)").await;
+    assert!(seen.text.contains("at 300"), "the button is up: {}", seen.text);
+
+    act(&context, "mouse_down(60, 80)").await;
+    act(&context, "mouse_move(70, 90)").await;
+    act(&context, "mouse_move(60, 150)").await;
+    let seen = act(&context, "mouse_up(60, 150)").await;
+    assert!(seen.text.contains("dropped card") && seen.text.contains("ended"), "{}", seen.text);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dialogs_hold_a_page_up_until_they_are_ended() {
     let Some(world) = World::start().await else { return };
     let page = r#"<!doctype html><title>Dialogs</title><button onclick="out.textContent = prompt('Name?', 'Ada')">Ask</button>

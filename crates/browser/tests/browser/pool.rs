@@ -35,7 +35,7 @@ async fn pool(processes_max: usize, contexts_max: usize, warm_min: usize) -> Opt
     let images = Images::new(folder.path().join("images"));
     let bounds = Bounds { sandboxes_max: 10, warm_min: 0 };
     let sandboxes = Sandboxes::new(vec![Arc::new(local)], images, profiles, bounds);
-    let settings = PoolSettings { program: None, processes_max, contexts_max, warm_min };
+    let settings = PoolSettings { processes_max, contexts_max, warm_min, ..PoolSettings::default() };
     Some(Pool { browsers: Browsers::new(sandboxes.clone(), settings), sandboxes, _folder: folder })
 }
 

@@ -42,6 +42,11 @@ pub(crate) trait Pages: Site + 'static {
         format!("http://{}/", self.host())
     }
 
+    /// Real hosts that its pages reach, as they are told to those who ask for the walls around a session.
+    fn reaches(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Time of its pages at the beginning, in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
@@ -242,7 +247,12 @@ impl<P: Pages> LiveEnvironment for BrowserPlace<P> {
     }
 
     fn isolation(&self) -> Option<Value> {
-        self.lease.as_ref().map(|lease| lease.isolation().clone())
+        let mut isolation = self.lease.as_ref()?.isolation().clone();
+        let hosts = self.pages.reaches();
+        if !hosts.is_empty() {
+            isolation["hosts"] = hosts.into();
+        }
+        Some(isolation)
     }
 
     /// Leaves out why a copy shows another page, which belongs to no action, and pictures, of which a pixel may differ.

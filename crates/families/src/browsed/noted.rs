@@ -48,4 +48,8 @@ impl Site for Listened {
         self.noted.log.lock().add(&request, &answer, self.noted.now_ms.load(Ordering::Relaxed));
         answer
     }
+
+    fn waits(&self, request: &Request) -> bool {
+        self.site.waits(request)
+    }
 }

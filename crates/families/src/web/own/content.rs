@@ -6,6 +6,7 @@ use palestra_browser::{Answer, Request};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::live::LiveHost;
 use super::media::media_type;
 use super::packed::Packed;
 use super::recording::Library;
@@ -22,9 +23,16 @@ pub(super) struct Content {
     pub(super) sites: BTreeMap<String, BTreeMap<String, Packed>>,
     /// Recorded answers.
     pub(super) recorded: Library,
+    /// Real hosts.
+    pub(super) hosts: Vec<LiveHost>,
 }
 
 impl Content {
+    /// The real host that a request goes to: one of which neither files nor recorded answers are there.
+    pub(super) fn live_host(&self, url: &Url) -> Option<&LiveHost> {
+        self.hosts.iter().find(|live| live.host.has(url)).filter(|_| !self.has_host(url))
+    }
+
     /// True if something of a host is there.
     pub(super) fn has_host(&self, url: &Url) -> bool {
         url.host_str().is_some_and(|host| self.site(url).is_some() || self.recorded.has_host(host))
@@ -105,6 +113,7 @@ mod tests {
         Content {
             sites: BTreeMap::from([("shop.test".to_owned(), files)]),
             recorded: Library::new(vec![exchange, beside]),
+            hosts: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use palestra_browser::action;
+use palestra_browser::{Host, action};
 use palestra_environment::verifier::rule::{Expected, judge};
 use palestra_environment::verifier::rules;
 use palestra_protocol::name::NameKind;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
+use super::live::{StoredHost, safe_methods};
 use super::task::{Answer, SiteTask, Wanted};
 
 /// The file that describes an environment.
@@ -34,10 +35,14 @@ const REQUESTS_MAX: usize = 100;
 const SITES_MAX: usize = 100;
 /// Recordings of an environment.
 const RECORDINGS_MAX: usize = 100;
+/// Real hosts of an environment.
+const HOSTS_MAX: usize = 100;
 /// Seconds that an episode can be given: more than all its turns take.
 const SECONDS_MAX: u32 = 3_600;
 /// Methods of requests that a task can want.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+/// Methods of requests that are sent to real hosts.
+const LIVE_METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 
 /// The manifest as it is written.
 #[derive(Debug, Deserialize)]
@@ -56,11 +61,21 @@ struct Written {
     #[serde(default)]
     recordings: Vec<String>,
     #[serde(default)]
+    hosts: Vec<WrittenHost>,
+    #[serde(default)]
     miniwob: Option<String>,
     #[serde(default)]
     seconds: Option<u32>,
     #[serde(default)]
     tasks: Vec<WrittenTask>,
+}
+
+/// A real host as it is written: alone, or with what may be sent to it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum WrittenHost {
+    Plain(String),
+    With(StoredHost),
 }
 
 /// A task as it is written.
@@ -107,8 +122,8 @@ pub(super) struct Manifest {
 /// Where the pages come from.
 #[derive(Debug)]
 pub(super) enum Pages {
-    /// Folders by host, recordings, and tasks with their places.
-    Sites { sites: BTreeMap<String, String>, recordings: Vec<String>, tasks: Vec<PlacedTask> },
+    /// Folders by host, recordings, real hosts, and tasks with their places.
+    Sites { sites: BTreeMap<String, String>, recordings: Vec<String>, hosts: Vec<StoredHost>, tasks: Vec<PlacedTask> },
     /// The folder of pages in the layout of MiniWoB++, and the seconds that an episode takes where not each page says so itself.
     Miniwob { folder: String, seconds: Option<u32> },
 }
@@ -200,6 +215,7 @@ fn miniwob(written: &Written, folder: &str, has_more_tasks: bool, faults: &mut V
     let alone = [
         ("sites", !written.sites.is_empty()),
         ("recordings", !written.recordings.is_empty()),
+        ("hosts", !written.hosts.is_empty()),
         ("tasks", !written.tasks.is_empty() || has_more_tasks),
         ("start", written.start.is_some()),
     ];
@@ -217,12 +233,14 @@ fn sites(written: &Written, more_tasks: Option<&[u8]>, faults: &mut Vec<Fault>) 
     if written.seconds.is_some() {
         faults.push(fault("seconds", "goes with `miniwob` alone: leave it out"));
     }
-    if written.sites.is_empty() && written.recordings.is_empty() {
-        faults.push(fault("sites", "there are no pages: name a host with its folder, or `recordings`"));
+    if written.sites.is_empty() && written.recordings.is_empty() && written.hosts.is_empty() {
+        faults.push(fault("sites", "there are no pages: name a host with its folder, `recordings` or `hosts`"));
     }
-    for (field, count, most) in
-        [("sites", written.sites.len(), SITES_MAX), ("recordings", written.recordings.len(), RECORDINGS_MAX)]
-    {
+    for (field, count, most) in [
+        ("sites", written.sites.len(), SITES_MAX),
+        ("recordings", written.recordings.len(), RECORDINGS_MAX),
+        ("hosts", written.hosts.len(), HOSTS_MAX),
+    ] {
         if count > most {
             faults.push(fault(field, format!("there are {count}, and at most {most} fit: leave some out")));
         }
@@ -260,7 +278,32 @@ fn sites(written: &Written, more_tasks: Option<&[u8]>, faults: &mut Vec<Fault>) 
             Err(found) => faults.extend(found.into_iter().map(|(field, detail)| place.fault(&field, detail))),
         }
     }
-    Pages::Sites { sites: written.sites.clone(), recordings: written.recordings.clone(), tasks }
+    let hosts = hosts(&written.hosts, faults);
+    Pages::Sites { sites: written.sites.clone(), recordings: written.recordings.clone(), hosts, tasks }
+}
+
+/// The real hosts, with what may be sent to each.
+fn hosts(written: &[WrittenHost], faults: &mut Vec<Fault>) -> Vec<StoredHost> {
+    let mut hosts = Vec::new();
+    for (number, written) in written.iter().enumerate() {
+        let mut wrong = |field: &str, detail: String| faults.push(fault(&format!("hosts[{number}]{field}"), detail));
+        let stored = match written {
+            WrittenHost::Plain(host) => StoredHost { host: host.clone(), methods: safe_methods() },
+            WrittenHost::With(stored) => stored.clone(),
+        };
+        match stored.host.parse::<Host>() {
+            Err(why) => wrong("", why),
+            Ok(host) if host.address().is_some() => {
+                wrong("", format!("{host} cannot be given an address here: the server's operator does that"));
+            }
+            Ok(_) => {}
+        }
+        if let Some(other) = stored.methods.iter().find(|method| !LIVE_METHODS.contains(&method.as_str())) {
+            wrong(".methods", format!("{other:?} is none that is sent: use some of {}", LIVE_METHODS.join(", ")));
+        }
+        hosts.push(stored);
+    }
+    hosts
 }
 
 /// The tasks of a file of lines, each with its line, and the faults of those that cannot be read.

@@ -2,6 +2,7 @@
 
 mod address;
 mod content;
+mod live;
 mod manifest;
 mod media;
 mod miniwob;

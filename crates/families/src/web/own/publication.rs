@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::content::Content;
+use super::live::{LiveHost, StoredHost, check_admitted};
 use super::manifest::{self, MANIFEST, Manifest, Pages, PlacedTask, TASKS, fault};
 use super::miniwob::{self, MiniwobKind, StoredPages, below};
 use super::packed::{BYTES_MAX, CONTENT_BYTES_MAX, Packed};
@@ -71,19 +72,21 @@ enum StoredContent {
     Miniwob(StoredPages),
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredSites {
     now_ms: i64,
     sites: BTreeMap<String, BTreeMap<String, Packed>>,
     recorded: Vec<Exchange>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<StoredHost>,
 }
 
 impl StoredContent {
     /// The content, for a digest: whatever the way in which it is packed.
     fn content(&self) -> Value {
         match self {
-            Self::Sites(StoredSites { now_ms, sites, recorded }) => {
+            Self::Sites(StoredSites { now_ms, sites, recorded, hosts }) => {
                 let of_site = |files: &BTreeMap<String, Packed>| -> BTreeMap<String, String> {
                     files.iter().map(|(path, file)| (path.clone(), file.digest())).collect()
                 };
@@ -92,7 +95,11 @@ impl StoredContent {
                     let Exchange { method, address, body, status, headers, content } = exchange;
                     json!([method, address, body, status, headers, content.digest()])
                 };
-                json!(["sites", now_ms, sites, recorded.iter().map(of).collect::<Vec<_>>()])
+                let recorded: Vec<_> = recorded.iter().map(of).collect();
+                match hosts.is_empty() {
+                    true => json!(["sites", now_ms, sites, recorded]),
+                    false => json!(["sites", now_ms, sites, recorded, hosts]),
+                }
             }
             Self::Miniwob(pages) => json!(["miniwob", pages.content()]),
         }
@@ -167,8 +174,9 @@ impl Draft {
                 let pages = StoredPages { seconds, now_ms: manifest.now_ms, trainable: trust_unproven, ..pages };
                 (StoredContent::Miniwob(pages), Vec::new(), notes)
             }
-            Pages::Sites { sites, recordings, mut tasks } => {
+            Pages::Sites { sites, recordings, hosts, mut tasks } => {
                 let (stored, notes) = sites_of(&sites, &recordings, manifest.now_ms, files)?;
+                let stored = StoredSites { hosts, ..stored };
                 // Without a solution, only a publisher who answers for them lets them be trained on.
                 tasks.iter_mut().for_each(|placed| placed.task.trainable |= trust_unproven);
                 (StoredContent::Sites(stored), tasks, notes)
@@ -196,7 +204,10 @@ impl Draft {
         let splits = BTreeMap::from([("train".to_owned(), self.tasks.len() as u64)]);
         let draft = Definition { name: &self.name, version: 1, digest: "", definition: &Value::Null, splits: &splits };
         let StoredContent::Sites(sites) = &mut self.stored.content else { return Ok(Vec::new()) };
-        let content = content(sites);
+        let content = content_of(sites.clone()).map_err(|why| broken(&why))?;
+        if let Err((number, why)) = check_admitted(&content.hosts, browsers) {
+            return Err(vec![fault(&format!("hosts[{number}]"), why)]);
+        }
         let mut faults: Vec<Fault> =
             self.tasks.iter().filter(|task| !starts_here(&content, &task.task)).map(elsewhere).collect();
         if !faults.is_empty() {
@@ -299,20 +310,26 @@ fn broken(why: &str) -> Vec<Fault> {
 
 /// True if the first page of a task is on a host that is there.
 fn starts_here(content: &Content, task: &SiteTask) -> bool {
-    Url::parse(&task.start).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && content.has_host(&url))
+    Url::parse(&task.start).is_ok_and(|url| {
+        matches!(url.scheme(), "http" | "https") && (content.has_host(&url) || content.live_host(&url).is_some())
+    })
 }
 
 fn elsewhere(placed: &PlacedTask) -> Fault {
     let detail = format!(
-        "{:?} is no address of these pages: name one with http:// or https:// and a host of `sites` or of a recording",
+        "{:?} is no address of these pages: name one with http:// or https:// and a host of `sites`, `hosts` or a recording",
         placed.task.start
     );
     placed.place.fault("start", detail)
 }
 
 /// The pages of the stored form.
-fn content(stored: &StoredSites) -> Content {
-    Content { sites: stored.sites.clone(), recorded: Library::new(stored.recorded.clone()) }
+///
+/// # Errors
+/// In words, when a host is none.
+fn content_of(StoredSites { sites, recorded, hosts, .. }: StoredSites) -> Result<Content, String> {
+    let hosts = hosts.iter().map(LiveHost::of).collect::<Result<_, _>>()?;
+    Ok(Content { sites, recorded: Library::new(recorded), hosts })
 }
 
 /// The sizes of files that pages can ask for, counted before each is copied: several hosts may have the same folder.
@@ -425,7 +442,7 @@ fn sites_of(
     if repeats > 0 {
         notes.push(format!("{repeats} requests were recorded again with another answer: the first one is replayed"));
     }
-    Ok((StoredSites { now_ms, sites: folders, recorded: recorded.exchanges }, notes))
+    Ok((StoredSites { now_ms, sites: folders, recorded: recorded.exchanges, hosts: Vec::new() }, notes))
 }
 
 /// The kind that a stored publication makes.
@@ -439,9 +456,9 @@ pub fn kind(published: &Definition<'_>, browsers: &Browsers) -> Result<Arc<dyn E
         StoredContent::Miniwob(pages) => {
             Arc::new(MiniwobKind::new(published, &description, &tags, pages, browsers.clone()))
         }
-        StoredContent::Sites(StoredSites { now_ms, sites, recorded }) => {
-            let content = Content { sites, recorded: Library::new(recorded) };
-            Arc::new(SiteKind::new(published, &description, &tags, (content, now_ms), browsers.clone()))
+        StoredContent::Sites(sites) => {
+            let now_ms = sites.now_ms;
+            Arc::new(SiteKind::new(published, &description, &tags, (content_of(sites)?, now_ms), browsers.clone()))
         }
     })
 }

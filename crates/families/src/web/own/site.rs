@@ -5,13 +5,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use palestra_browser::{Browsers, action};
 use palestra_protocol::action::Action;
-use palestra_protocol::environment::{Environment as Spec, Task as PublicTask};
+use palestra_protocol::environment::{
+    AtSeq, Capabilities, Environment as Spec, ForkKind, Recovery, Task as PublicTask,
+};
 use palestra_protocol::observation::Message;
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::content::Content;
+use super::live::check_admitted;
 use super::prove::{self, random_click};
 use super::site_pages::SitePages;
 use super::task::SiteTask;
@@ -27,6 +30,9 @@ use palestra_environment::{ConfigError, EnvironmentKind, Opening, Place, TaskRow
 
 /// Turns in an episode.
 const STEPS_MAX: u64 = 100;
+/// Sessions whose pages reach real hosts: what those answer, and what they keep, is theirs.
+const LIVE: Capabilities =
+    Capabilities { deterministic: false, recovery: Recovery::None, fork: ForkKind::None, at_seq: AtSeq::None };
 /// The most that a null or random policy may reach on average.
 const FLOOR: f64 = 0.05;
 /// Raised when the same state can be judged otherwise.
@@ -57,12 +63,14 @@ impl SiteKind {
     ) -> Self {
         let splits: Vec<(&String, u64)> = published.splits.iter().map(|(split, length)| (split, *length)).collect();
         let tags: Vec<&str> = ["browser", "web"].into_iter().chain(tags.iter().map(String::as_str)).collect();
+        let capabilities = if content.hosts.is_empty() { Capabilities::PURE } else { LIVE };
         let spec = SpecBuilder::new(published.name, published.version, description)
             .tags(&tags)
             .tools(action::tools())
             .splits(&splits)
             .steps_max(STEPS_MAX)
             .floor(FLOOR)
+            .capabilities(capabilities)
             .build_with_digest(published.digest.to_owned());
         let verifier_version = Digest::of(format!("{VERIFIER} {RULE} over {}", spec.digest).as_bytes()).to_string();
         Self { spec, content: Arc::new(content), now_ms, browsers, verifier_version }
@@ -128,8 +136,11 @@ impl EnvironmentKind for SiteKind {
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError> {
         let (look, config) = Look::split(opening.config)?;
         ConfigError::refuse_all(&config)?;
-        let task = read(&opening.task.secret).map_err(|detail| ConfigError { field: None, detail })?;
-        let pages = SitePages::new(Arc::clone(&self.content), Arc::new(task), self.now_ms);
+        let wrong = |detail| ConfigError { field: None, detail };
+        let task = read(&opening.task.secret).map_err(wrong)?;
+        check_admitted(&self.content.hosts, &self.browsers).map_err(|(_, detail)| wrong(detail))?;
+        let upstream = self.browsers.upstream().clone();
+        let pages = SitePages::new(Arc::clone(&self.content), upstream, Arc::new(task), self.now_ms);
         Ok(Place::Live(Box::new(BrowserPlace::new(self.browsers.clone(), pages, opening.seed).looking(look))))
     }
 

@@ -3,23 +3,27 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use palestra_browser::{Answer, Request, Site};
+use palestra_browser::{Answer, Request, Site, Upstream};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use url::Url;
 
 use super::content::Content;
+use super::live::LiveHost;
 use super::task::{Done, SiteTask};
 use crate::browsed::Pages;
 use palestra_environment::state::State;
 use palestra_environment::{InfraError, Reaction};
 
+/// Requests of a session to real hosts.
+const LIVE_REQUESTS_MAX: u64 = 10_000;
 /// Bytes of words to the user that are kept.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// The pages of one session.
 pub(super) struct SitePages {
     content: Arc<Content>,
+    upstream: Upstream,
     task: Arc<SiteTask>,
     host: String,
     now_ms: i64,
@@ -33,25 +37,46 @@ struct Played {
     answered: u64,
     missing: u64,
     blocked: u64,
+    /// Requests to real hosts.
+    live: u64,
+    /// A real host that could not be reached.
+    failure: Option<InfraError>,
     going_on: bool,
 }
 
 impl SitePages {
-    pub(super) fn new(content: Arc<Content>, task: Arc<SiteTask>, now_ms: i64) -> Self {
+    pub(super) fn new(content: Arc<Content>, upstream: Upstream, task: Arc<SiteTask>, now_ms: i64) -> Self {
         let done = Done { met: vec![false; task.requests.len()], ..Done::default() };
         let host = Url::parse(&task.start).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-        Self { content, task, host, now_ms, played: Mutex::new(Played { done, ..Played::default() }) }
+        let played = Mutex::new(Played { done, ..Played::default() });
+        Self { content, upstream, task, host, now_ms, played }
     }
 
-    /// Takes note of a request and of what came of it. A page that is missing was not fetched.
-    fn note(&self, request: &Request, answer: &Answer) {
+    /// The answer of a real host.
+    async fn live_answer(&self, live: &LiveHost, request: &Request) -> Answer {
+        let count = {
+            let mut played = self.played.lock();
+            played.live += 1;
+            played.live
+        };
+        if count > LIVE_REQUESTS_MAX {
+            return Answer::Blocked;
+        }
+        live.answer(&self.upstream, request).await.unwrap_or_else(|why| {
+            self.played.lock().failure = Some(InfraError::new(why.clone()));
+            Answer::text(502, "text/plain; charset=utf-8", why)
+        })
+    }
+
+    /// Takes note of a request and of what came of it. A page that is missing was not fetched, and neither was what a real host refuses.
+    fn note(&self, request: &Request, answer: &Answer, is_live: bool) {
         let mut played = self.played.lock();
         if played.going_on {
             return;
         }
         match answer {
             Answer::Blocked => played.blocked += 1,
-            Answer::Response { status: 404, .. } => played.missing += 1,
+            Answer::Response { status, .. } if *status == 404 || (is_live && *status >= 400) => played.missing += 1,
             Answer::Response { .. } => {
                 played.answered += 1;
                 for (met, wanted) in played.done.met.iter_mut().zip(&self.task.requests) {
@@ -65,9 +90,17 @@ impl SitePages {
 #[async_trait]
 impl Site for SitePages {
     async fn answer(&self, request: Request) -> Answer {
-        let answer = self.content.answer(&request);
-        self.note(&request, &answer);
+        let live = self.content.live_host(&request.url);
+        let answer = match live {
+            Some(live) => self.live_answer(live, &request).await,
+            None => self.content.answer(&request),
+        };
+        self.note(&request, &answer, live.is_some());
         answer
+    }
+
+    fn waits(&self, request: &Request) -> bool {
+        self.content.live_host(&request.url).is_some()
     }
 }
 
@@ -78,6 +111,10 @@ impl Pages for SitePages {
 
     fn start(&self) -> String {
         self.task.start.clone()
+    }
+
+    fn reaches(&self) -> Vec<String> {
+        self.content.hosts.iter().map(|live| live.host.to_string()).collect()
     }
 
     fn now_ms(&self) -> i64 {
@@ -92,6 +129,7 @@ impl Pages for SitePages {
         let played = self.played.lock().clone();
         Self {
             content: Arc::clone(&self.content),
+            upstream: self.upstream.clone(),
             task: Arc::clone(&self.task),
             host: self.host.clone(),
             now_ms: self.now_ms,
@@ -105,7 +143,11 @@ impl Pages for SitePages {
 
     /// Requests alone end a task that wants no answer.
     fn outcome(&self) -> Result<bool, InfraError> {
-        let met = &self.played.lock().done.met;
+        let mut played = self.played.lock();
+        if let Some(failure) = played.failure.take() {
+            return Err(failure);
+        }
+        let met = &played.done.met;
         Ok(!self.task.ends_with_an_answer() && !met.is_empty() && met.iter().all(|met| *met))
     }
 

@@ -1,14 +1,15 @@
 //! Folders of pages, published and played in a real Chromium.
 
+mod hosts;
 mod miniwob;
 mod sites;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use palestra_browser::{Browsers, PoolSettings, find_program};
-use palestra_environment::EnvironmentKind;
+use palestra_browser::{Browsers, Host, PoolSettings, find_program};
 use palestra_environment::task::Task;
+use palestra_environment::{EnvironmentKind, Tasks};
 use palestra_protocol::action::Action;
 use palestra_protocol::problem::Fault;
 use palestra_sandbox::image::Images;
@@ -29,6 +30,11 @@ struct Fixture {
 
 /// Browsers; none, said aloud, where this machine has no Chromium or cannot shut it in.
 async fn fixture() -> Option<Fixture> {
+    fixture_with(Vec::new()).await
+}
+
+/// The same, whose pages may reach these hosts.
+async fn fixture_with(hosts: Vec<Host>) -> Option<Fixture> {
     if find_program().is_none() {
         palestra_test_support::not_tried("a Chromium: install Debian's package chromium");
         return None;
@@ -42,7 +48,7 @@ async fn fixture() -> Option<Fixture> {
     }
     let images = Images::new(folder.path().join("images"));
     let sandboxes = Sandboxes::new(vec![Arc::new(local)], images, profiles, Bounds { sandboxes_max: 4, warm_min: 0 });
-    let settings = PoolSettings { program: None, processes_max: 1, contexts_max: 8, warm_min: 0 };
+    let settings = PoolSettings { processes_max: 1, contexts_max: 8, hosts, ..PoolSettings::default() };
     Some(Fixture { browsers: Browsers::new(sandboxes, settings), _folder: folder })
 }
 
@@ -86,6 +92,13 @@ impl Fixture {
     async fn end(self) {
         self.browsers.close().await;
     }
+}
+
+/// The stored task of a split and index.
+fn task(kind: &dyn EnvironmentKind, parsed: &Parsed, split: &str, index: usize) -> Arc<Task> {
+    let Tasks::Stored(rows) = kind.tasks() else { panic!("tasks are stored") };
+    let (_, of_split) = parsed.rows.iter().find(|(name, _)| name == split).expect("a split");
+    Arc::new(rows.task(split, index as u64, of_split[index].clone()).expect("a task"))
 }
 
 async fn played(kind: &dyn EnvironmentKind, task: &Arc<Task>, actions: &[&str]) -> Played {

@@ -1,6 +1,5 @@
 //! Folders and recordings with tasks on them.
 
-use palestra_environment::Tasks;
 use serde_json::{Value, json};
 
 use super::*;
@@ -55,13 +54,6 @@ fn lamps(manifest: &str) -> Folder {
         ("pages/order/done.html", "<!doctype html><title>Done</title><p>Thank you."),
         ("news.har", &news()),
     ])
-}
-
-/// The stored task of a split and index.
-fn task(kind: &dyn EnvironmentKind, parsed: &Parsed, split: &str, index: usize) -> Arc<Task> {
-    let Tasks::Stored(rows) = kind.tasks() else { panic!("tasks are stored") };
-    let (_, of_split) = parsed.rows.iter().find(|(name, _)| name == split).expect("a split");
-    Arc::new(rows.task(split, index as u64, of_split[index].clone()).expect("a task"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,69 @@
+//! Real hosts that published pages reach, where the server's operator lets them.
+
+use palestra_browser::{Answer, Browsers, Host, Request, Unanswered, Upstream};
+use serde::{Deserialize, Serialize};
+
+/// A real host, and what is sent to it.
+#[derive(Debug, Clone)]
+pub(super) struct LiveHost {
+    pub(super) host: Host,
+    /// Methods of requests that are sent to it.
+    methods: Vec<String>,
+}
+
+/// The same as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredHost {
+    pub(super) host: String,
+    #[serde(default = "safe_methods")]
+    pub(super) methods: Vec<String>,
+}
+
+/// Methods that are sent to a host where it names none: those that change nothing.
+pub(super) fn safe_methods() -> Vec<String> {
+    ["GET", "HEAD"].map(str::to_owned).to_vec()
+}
+
+impl LiveHost {
+    /// The host of the stored form.
+    ///
+    /// # Errors
+    /// In words, when it is none.
+    pub(super) fn of(stored: &StoredHost) -> Result<Self, String> {
+        Ok(Self { host: stored.host.parse()?, methods: stored.methods.clone() })
+    }
+
+    /// Asks the host, if it is one that this takes.
+    ///
+    /// # Errors
+    /// In words, when a host that has one name cannot be reached: then no score tells anything. Hosts below a name are not meant, since an
+    /// agent can make up some that are not there.
+    pub(super) async fn answer(&self, upstream: &Upstream, request: &Request) -> Result<Answer, String> {
+        if !self.methods.contains(&request.method) {
+            let words = format!("{} takes {} alone here", self.host, self.methods.join(", "));
+            return Ok(Answer::text(405, "text/plain; charset=utf-8", words));
+        }
+        match upstream.fetch(request).await {
+            Ok(answer) => Ok(answer),
+            Err(Unanswered::Unreachable(why)) if self.host.is_single() => Err(why),
+            Err(Unanswered::Unreachable(why) | Unanswered::Failed(why)) => {
+                Ok(Answer::text(502, "text/plain; charset=utf-8", why))
+            }
+        }
+    }
+}
+
+/// The first host that this server's operator does not let pages reach, in words.
+///
+/// # Errors
+/// Says how it is let.
+pub(super) fn check_admitted(hosts: &[LiveHost], browsers: &Browsers) -> Result<(), (usize, String)> {
+    let refused = hosts.iter().enumerate().find(|(_, live)| !browsers.upstream().admits(&live.host));
+    refused.map_or(Ok(()), |(number, LiveHost { host, .. })| {
+        Err((
+            number,
+            format!("pages of this server may not reach {host}: start it with --browser-hosts {host}, or leave it out"),
+        ))
+    })
+}
