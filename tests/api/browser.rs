@@ -23,7 +23,7 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use crate::support::hand::Hand;
+use crate::support::hand::{Hand, irreversible};
 use crate::support::server::TestServer;
 
 /// Tasks of each app, unless `PALESTRA_BROWSER_TASKS` names a number of all apps together.
@@ -109,9 +109,11 @@ async fn play(server: &TestServer, environment: &str, app: &Arc<App>, seed: u64)
     let solution = instance.solution().iter().map(|call| (call.name.clone(), json!(call.arguments)));
     let submits = instance.solution().last().is_some_and(|call| &*call.name == "submit");
     let calls: Vec<(Arc<str>, Value)> = solution.chain((!submits).then_some(submit)).collect();
+    let mut told = Vec::new();
     for (name, arguments) in &calls {
         let mut done = Vec::new();
         last = tool(server, &by_tools, name, arguments).await;
+        told.extend(irreversible(&last));
         match app.calls.get(name) {
             None if **name == *"wait" => {
                 let seconds = arguments["seconds"].as_i64().expect("seconds");
@@ -150,6 +152,9 @@ async fn play(server: &TestServer, environment: &str, app: &Arc<App>, seed: u64)
     let (tools, clicks) = (verdict(&last), verdict(&hand.last));
     if scores(&tools) != scores(&clicks) || tools.1["score"] != json!(1.0) {
         return Err(format!("other verdicts: {} by tools, {} by clicks", tools.1, clicks.1));
+    }
+    if told != hand.irreversible {
+        return Err(format!("not to be undone: {told:?} by tools, {:?} by clicks", hand.irreversible));
     }
     for session in [&by_tools, &by_clicks] {
         server.delete(&format!("/v1/sessions/{}", session["id"].as_str().expect("an id"))).await.ok();

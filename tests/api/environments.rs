@@ -232,12 +232,12 @@ async fn earlier_versions_of_built_in_environments_are_still_played() {
     let server = TestServer::start().await;
     let puzzle = ("puzzle/n_queens", 2);
     let apps = [
-        ("app/bank", 2),
+        ("app/bank", 3),
         ("app/calendar", 3),
         ("app/chat", 3),
-        ("app/files", 2),
+        ("app/files", 3),
         ("app/helpdesk", 2),
-        ("app/mail", 2),
+        ("app/mail", 3),
         ("app/phone", 2),
         ("app/sheet", 3),
         ("app/shop", 4),

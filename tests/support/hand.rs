@@ -17,12 +17,19 @@ pub struct Hand<'a> {
     pub steps: u64,
     /// Answer to the last of them.
     pub last: Value,
+    /// Actions that they led to and that nothing takes back.
+    pub irreversible: Vec<Value>,
+}
+
+/// Actions of a step that nothing takes back.
+pub fn irreversible(step: &Value) -> Vec<Value> {
+    step["info"]["irreversible"].as_array().cloned().unwrap_or_default()
 }
 
 impl<'a> Hand<'a> {
     pub fn new(server: &'a TestServer, session: &Value, world: World) -> Self {
         let session = session["id"].as_str().expect("an id").to_owned();
-        Self { server, session, world, viewer: Viewer::new(), steps: 0, last: Value::Null }
+        Self { server, session, world, viewer: Viewer::new(), steps: 0, last: Value::Null, irreversible: Vec::new() }
     }
 
     /// Takes one step of the session.
@@ -30,6 +37,7 @@ impl<'a> Hand<'a> {
         let body = json!({"action": action});
         self.last = self.server.post(&format!("/v1/sessions/{}/step", self.session), &body).await.ok();
         self.steps += 1;
+        self.irreversible.extend(irreversible(&self.last));
         &self.last
     }
 

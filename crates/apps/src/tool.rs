@@ -11,6 +11,9 @@ use crate::run::World;
 use crate::task::answer::ANSWER_CHARACTERS_MAX;
 use crate::task::instance::Instance;
 
+/// Told of an action that nothing takes back.
+const IRREVERSIBLE: &str = "It cannot be undone.";
+
 /// OpenAI function tools of an app for the agent: views, then actions, `wait` where anything can happen, and `submit`.
 #[must_use]
 pub fn tools(app: &App) -> Vec<Json> {
@@ -19,7 +22,9 @@ pub fn tools(app: &App) -> Vec<Json> {
         tools.push(function(&view.name, &view.about, &object(app, &view.all_parameters(&app.schema))));
     }
     for action in app.actions.iter().filter(|action| action.who.contains(&Role::AGENT)) {
-        tools.push(function(&action.name, &action.about, &object(app, &action.parameters)));
+        let parameters = object(app, &action.parameters);
+        let about = if action.irreversible { &format!("{} {IRREVERSIBLE}", action.about) } else { &*action.about };
+        tools.push(function(&action.name, about, &parameters));
     }
     if World::is_living(app) {
         let schema = json!({

@@ -437,6 +437,8 @@ pub struct Reaction {
     pub reward: Option<f64>,
     /// Shaping, reported apart from the reward.
     pub shaping: Option<f64>,
+    /// Names of actions that it led to and that nothing takes back.
+    pub irreversible: Vec<String>,
     /// The task ended by its own rules.
     pub terminated: bool,
     /// A failure under the environment, such as a broken definition: the episode is then no sample.

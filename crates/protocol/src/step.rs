@@ -128,6 +128,9 @@ pub struct Info {
     /// Shaping reward; never part of `reward`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaping: Option<f64>,
+    /// Names of actions of this step that nothing takes back, as the environment's definition marks them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub irreversible: Vec<String>,
     /// The server died during this step: it may have acted, and is never run again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,

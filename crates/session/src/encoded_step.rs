@@ -83,7 +83,7 @@ fn write(stepped: &Stepped) -> serde_json::Result<String> {
     let Stepped { episode, seq, durable_seq, observation, messages, .. } = stepped;
     let Stepped { reward, terminated, truncated, stop_reason, verdict, info, .. } = stepped;
     let Observation { text, content, data, omitted_bytes } = observation;
-    let Info { env_ms, queue_ms, state_hash, shaping, interrupted } = info;
+    let Info { env_ms, queue_ms, state_hash, shaping, irreversible, interrupted } = info;
     let mut json = Json(Vec::with_capacity(BYTES_BESIDE_TEXTS + 2 * text.len()));
     json.put(r#"{"episode":"#, episode)?;
     json.put(r#","seq":"#, seq)?;
@@ -108,6 +108,7 @@ fn write(stepped: &Stepped) -> serde_json::Result<String> {
     json.put(r#","queue_ms":"#, queue_ms)?;
     json.put_unless(state_hash.is_none(), r#","state_hash":"#, state_hash)?;
     json.put_unless(shaping.is_none(), r#","shaping":"#, shaping)?;
+    json.put_unless(irreversible.is_empty(), r#","irreversible":"#, irreversible)?;
     json.put_unless(!interrupted, r#","interrupted":"#, interrupted)?;
     json.push("}}");
     String::from_utf8(json.0).map_err(serde::ser::Error::custom)
@@ -174,7 +175,7 @@ mod tests {
             json!({"observation": {"text": "\"\\\u{0}\n\u{1F600}ü", "content": [{"type": "table"}], "data": [null], "omitted_bytes": 3}}),
             json!({"messages": [{"role": "user", "content": "a\nb"}, {"role": "tool", "content": "", "tool_call_id": "\"1\""}]}),
             json!({"reward": null, "terminated": true, "stop_reason": "done", "verdict": verdict}),
-            json!({"info": {"env_ms": 1e-7, "queue_ms": 1e21, "state_hash": "sha256:0", "shaping": -0.0, "interrupted": true}}),
+            json!({"info": {"env_ms": 1e-7, "queue_ms": 1e21, "state_hash": "sha256:0", "shaping": -0.0, "irreversible": ["pay", "\"post\""], "interrupted": true}}),
         ] {
             check(&encode(&extra));
         }

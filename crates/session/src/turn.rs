@@ -167,11 +167,12 @@ pub(super) async fn close(place: Place) {
 
 /// Fills in the result of the only input of a turn.
 fn fill(step: &mut Stepped, reaction: Reaction) {
-    let Reaction { observation, reward, shaping, terminated, .. } = reaction;
+    let Reaction { observation, reward, shaping, irreversible, terminated, .. } = reaction;
     step.messages = vec![Message::new("user", observation.text.clone())];
     step.observation = observation;
     step.reward = reward;
     step.info.shaping = shaping;
+    step.info.irreversible = irreversible;
     step.terminated = terminated;
     step.stop_reason = terminated.then_some(StopReason::Done);
 }
@@ -181,7 +182,7 @@ fn merge(step: &mut Stepped, results: Vec<(Option<&str>, Reaction)>) {
     let alone = results.len() == 1;
     let mut data = Vec::new();
     for (id, reaction) in results {
-        let Reaction { observation, reward, shaping, terminated, .. } = reaction;
+        let Reaction { observation, reward, shaping, irreversible, terminated, .. } = reaction;
         let role = if id.is_some() { "tool" } else { "user" };
         let message = Message::new(role, observation.text.clone());
         step.messages.push(Message { tool_call_id: id.map(str::to_owned), ..message });
@@ -193,6 +194,7 @@ fn merge(step: &mut Stepped, results: Vec<(Option<&str>, Reaction)>) {
         data.push(observation.data);
         step.reward = add(step.reward, reward);
         step.info.shaping = add(step.info.shaping, shaping);
+        step.info.irreversible.extend(irreversible);
         step.terminated |= terminated;
     }
     step.observation.data = match data.pop() {
@@ -274,7 +276,8 @@ pub(super) fn judged_turn(action: Option<&Action>, answer: &Stepped, step_reward
     if !step_rewards {
         answer.reward = None;
     }
-    answer.info = Info { shaping: answer.info.shaping, ..Info::default() };
+    let Info { shaping, irreversible, .. } = answer.info;
+    answer.info = Info { shaping, irreversible, ..Info::default() };
     Turn { action: action.cloned(), answer }
 }
 

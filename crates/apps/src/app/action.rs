@@ -30,6 +30,8 @@ pub struct Action {
     pub returns: Vec<(Arc<str>, Checked)>,
     /// A native that answers instead.
     pub native: Option<&'static Native>,
+    /// True if nothing takes it back.
+    pub irreversible: bool,
     /// Seconds by which the clock moves.
     pub cost: i64,
 }

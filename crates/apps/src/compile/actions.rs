@@ -64,6 +64,7 @@ impl Compiler<'_> {
             effects,
             returns,
             native,
+            irreversible: written.irreversible,
             cost,
         }
     }

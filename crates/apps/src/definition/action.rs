@@ -25,6 +25,8 @@ pub struct ActionDefinition {
     pub effects: Vec<EffectDefinition>,
     /// Members of its answer.
     pub returns: Bindings,
+    /// True if nothing takes it back.
+    pub irreversible: bool,
     /// Seconds by which the clock moves.
     pub cost: Option<i64>,
     /// A registered native function that computes `returns.result` from the parameters.
@@ -170,6 +172,7 @@ impl ActionDefinition {
         let guards = listed(fields.optional("guards"), |at| at.list(GuardDefinition::read));
         let effects = listed(fields.optional("effects"), effects);
         let returns = listed(fields.optional("returns"), bindings);
+        let irreversible = maybe(fields.optional("irreversible"), At::bool);
         let cost = maybe(fields.optional("cost"), |at| duration(at, COST_MAX));
         let native = maybe(fields.optional("native"), Name::read);
         fields.finish();
@@ -181,6 +184,7 @@ impl ActionDefinition {
             guards: guards?,
             effects: effects?,
             returns: returns?,
+            irreversible: irreversible?.unwrap_or(false),
             cost: cost?,
             native: native?,
         })

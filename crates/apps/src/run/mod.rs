@@ -96,6 +96,8 @@ pub struct World {
     broken: OrdSet<Arc<str>>,
     touched: OrdSet<(RowKey, Option<ColumnId>)>,
     reached: OrdSet<usize>,
+    /// Actions of the agent since somebody asked that nothing takes back.
+    irreversible: Vec<Arc<str>>,
 }
 
 /// Answer to a call.
@@ -138,6 +140,7 @@ impl World {
             broken: OrdSet::new(),
             touched: OrdSet::new(),
             reached: OrdSet::new(),
+            irreversible: Vec::new(),
             beginning,
         };
         world.schedule_events()?;
@@ -245,6 +248,9 @@ impl World {
                 after.broken.extend(broken);
                 *after.counts.entry(Arc::clone(name)).or_insert(0) += 1;
                 after.advance(action.cost)?;
+                if action.irreversible && role == Role::AGENT {
+                    after.irreversible.push(Arc::clone(name));
+                }
                 *self = after;
                 Ok(reply)
             }
@@ -258,6 +264,11 @@ impl World {
                 Ok(reply)
             }
         }
+    }
+
+    /// Names of the agent's actions that nothing takes back, in order, since this was asked for the last time.
+    pub fn take_irreversible(&mut self) -> Vec<Arc<str>> {
+        std::mem::take(&mut self.irreversible)
     }
 
     /// Runs an action as one transaction.

@@ -76,6 +76,10 @@ impl Pages for AppPages {
         reaction
     }
 
+    fn take_irreversible(&self) -> Vec<String> {
+        self.played.lock().place.take_irreversible()
+    }
+
     fn document(&self) -> State {
         self.played.lock().place.document()
     }

@@ -59,13 +59,16 @@ impl AppPlace {
     }
 
     pub(super) fn call(&mut self, tool: &str, arguments: &Map<String, Value>) -> Reaction {
-        if let Some(viewer) = self.viewer.as_mut().filter(|_| screen::NAMES.contains(&tool)) {
-            return screen::act(viewer, &mut self.episode, tool, arguments);
-        }
-        match self.episode.call(tool, arguments) {
-            Ok(answer) => shown(answer),
-            Err(broken) => Reaction::failed(broken),
-        }
+        let reaction = match self.viewer.as_mut().filter(|_| screen::NAMES.contains(&tool)) {
+            Some(viewer) => screen::act(viewer, &mut self.episode, tool, arguments),
+            None => self.episode.call(tool, arguments).map_or_else(Reaction::failed, shown),
+        };
+        Reaction { irreversible: self.take_irreversible(), ..reaction }
+    }
+
+    /// Names of actions since it was last asked that nothing takes back.
+    pub(super) fn take_irreversible(&mut self) -> Vec<String> {
+        self.episode.world_mut().take_irreversible().iter().map(ToString::to_string).collect()
     }
 }
 

@@ -206,6 +206,34 @@ fn hostile_calls_are_answered_and_change_nothing() {
 }
 
 #[test]
+fn actions_that_nothing_takes_back_are_told_once_they_were_done() {
+    let lend = "  lend:\n    about: Lends a tool to a member.\n";
+    let marked = TOOLSHED.replace(lend, &format!("{lend}    irreversible: true\n"));
+    assert_ne!(marked, TOOLSHED);
+    let app = App::load(&Files::from([("app.yaml".to_owned(), marked)])).expect("an app");
+    let kind: Arc<dyn EnvironmentKind> = Arc::new(AppKind::new(app, 1, "sha256:0".to_owned()));
+    let about = |name: &str| {
+        let tool = kind.spec().tools.iter().find(|tool| tool["function"]["name"] == name).expect("a tool");
+        tool["function"]["description"].as_str().expect("words").to_owned()
+    };
+    assert_eq!(about("lend"), "Lends a tool to a member. It cannot be undone.");
+    assert_eq!(about("give_back"), "Takes a tool back.");
+    let task = task(&*kind, "train", 0);
+    let solution = kind.oracle(&task).expect("a solution");
+    let mut place = open(&*kind, &task, &json!({}));
+    let mut told = Vec::new();
+    // The second time the tool is out: nothing is done.
+    for action in solution.iter().chain(&solution) {
+        let Action::Tool { tool, arguments } = action else { panic!("{action:?}") };
+        told.push((tool.clone(), place.act(Input::Call { tool, arguments }, &mut context()).irreversible));
+    }
+    let of =
+        |name: &str| told.iter().filter(|(tool, _)| tool == name).map(|(_, told)| told.clone()).collect::<Vec<_>>();
+    assert_eq!(of("lend"), [vec!["lend".to_owned()], Vec::new()]);
+    assert!(told.iter().all(|(tool, told)| tool == "lend" || told.is_empty()), "{told:?}");
+}
+
+#[test]
 fn every_shipped_app_compiles_and_every_template_has_a_task() {
     for shipped in shipped::all() {
         let kind = shipped.kind(None).unwrap_or_else(|faults| panic!("{}: {faults}", shipped.name()));

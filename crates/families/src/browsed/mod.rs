@@ -78,6 +78,11 @@ pub(crate) trait Pages: Site + 'static {
         false
     }
 
+    /// Names of actions that pages led to since it was last asked, and that nothing takes back.
+    fn take_irreversible(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Tells the time of the pages before an action, in milliseconds since 1970.
     fn set_time(&self, _now_ms: i64) {}
 
@@ -216,7 +221,7 @@ impl<P: Pages> BrowserPlace<P> {
         if let Some(words) = self.differs.take() {
             observation.data[DIFFERS] = words.into();
         }
-        Ok(Reaction { observation, terminated, ..Reaction::default() })
+        Ok(Reaction { observation, terminated, irreversible: self.pages.take_irreversible(), ..Reaction::default() })
     }
 }
 
