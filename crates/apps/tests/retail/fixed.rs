@@ -17,7 +17,6 @@ use crate::reference::{Reference, list, object, text};
 /// The app with the reference's rows, and a fixed task for each of its tasks that changes something.
 fn shop(reference: &Reference) -> Arc<App> {
     let start = import::document(reference, &reference.data);
-    let everybody = object(&reference.data["users"]).keys().map(String::as_str).collect();
     let tasks: Vec<String> = reference
         .tasks
         .iter()
@@ -25,7 +24,10 @@ fn shop(reference: &Reference) -> Arc<App> {
         .map(|task| {
             let scenario =
                 reference.scenarios.iter().find(|scenario| scenario["id"] == task["task"]).expect("its words");
-            let end = import::document(reference, &reference.patched(&everybody, &task["state_patch"]));
+            // Those whom nothing touches have no part in the difference.
+            let touched = reference.touched(&task["state_patch"]);
+            let before = import::document(reference, &reference.of_users(&touched));
+            let end = import::document(reference, &reference.patched(&touched, &task["state_patch"]));
             let calls = list(task, "calls").iter().map(|call| {
                 let (name, arguments, _) = outcome(call);
                 let ours = ours(name, arguments);
@@ -35,7 +37,7 @@ fn shop(reference: &Reference) -> Arc<App> {
             let free = ["handover", "order_item.options", "exchange_line.new"];
             json!({
                 "id": task["task"], "split": "retail", "text": scenario["user_scenario"]["instructions"].to_string(),
-                "goal": {"end": patch(&start, &end), "free": free}, "solution": calls.collect::<Value>(),
+                "goal": {"end": patch(&before, &end), "free": free}, "solution": calls.collect::<Value>(),
             })
             .to_string()
         })

@@ -1,5 +1,7 @@
 //! The reference's data as a state of our app: rows instead of nested lists.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::json::Json;
@@ -47,6 +49,8 @@ pub(crate) const TABLES: [&str; 12] = [
 #[derive(Default)]
 struct Document {
     tables: Map<String, Value>,
+    /// Rows of an order that were appended, by the beginning of their ids.
+    appended: BTreeMap<String, usize>,
 }
 
 impl Document {
@@ -59,10 +63,10 @@ impl Document {
     /// Inserts a row of an order that has no id in the reference. Within an order ids sort as the rows were inserted, and what happens
     /// to other orders leaves them as they are.
     fn append(&mut self, table: &str, order: &str, row: Value) -> String {
-        let rows = self.tables[table].as_object().expect("a table of ours");
         let start = format!("{table}-{order}-");
-        let count = rows.keys().filter(|id| id.starts_with(&start)).count();
+        let count = self.appended.entry(start.clone()).or_default();
         let id = format!("{start}{count:03}");
+        *count += 1;
         self.insert(table, &id, row);
         id
     }

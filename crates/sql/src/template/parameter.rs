@@ -116,15 +116,16 @@ impl<'a> Pool<'a> {
             ParameterSource::Column(values) => {
                 let mut candidates = occurring(ground.world, values)?;
                 for other in ground.others {
+                    // By key: a column of a large world has thousands of values.
                     let there = occurring(other, values)?;
-                    candidates.retain(|candidate| there.contains(candidate));
+                    candidates.retain(|key, _| there.contains_key(key));
                 }
                 if candidates.is_empty() {
                     let detail =
                         format!("no value of {}.{} occurs so often in every world", values.table, values.column);
                     return Err(DrawFailure::TaskWorlds(detail));
                 }
-                Self::Values(candidates)
+                Self::Values(candidates.into_values().collect())
             }
             ParameterSource::Row(rows) => {
                 let table = table(ground.world, &rows.table)?;
@@ -212,8 +213,8 @@ fn slipped(mutant: &mutate::Mutant) -> Filled {
     ]))
 }
 
-/// Values of a column that occur often enough, in a fixed order.
-pub(super) fn occurring(world: &World, values: &Values) -> Result<Vec<Value>, String> {
+/// Values of a column that occur often enough, by their notation, which tells values apart and gives a fixed order.
+pub(super) fn occurring(world: &World, values: &Values) -> Result<BTreeMap<String, Value>, String> {
     let table = table(world, &values.table)?;
     let column = position(table, &values.column)?;
     let mut counts: BTreeMap<String, (Value, usize)> = BTreeMap::new();
@@ -223,7 +224,8 @@ pub(super) fn occurring(world: &World, values: &Values) -> Result<Vec<Value>, St
             counts.entry(format!("{value:?}")).or_insert_with(|| (value.clone(), 0)).1 += 1;
         }
     }
-    Ok(counts.into_values().filter(|(_, count)| *count >= values.at_least).map(|(value, _)| value).collect())
+    counts.retain(|_, (_, count)| *count >= values.at_least);
+    Ok(counts.into_iter().map(|(key, (value, _))| (key, value)).collect())
 }
 
 /// Rows that meet every condition.

@@ -6,7 +6,7 @@ use palestra_workbench::code::{Code, Problem};
 use palestra_workbench::work::{Input, Work};
 use serde_json::{Value, json};
 
-use crate::workbench::{self, TestWorkbench, Way, open, try_all};
+use crate::workbench::{self, Way, open, try_everywhere};
 
 /// Fills the memory of its sandbox with segments that outlive it.
 const SEGMENTS: &str = "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.shmat.restype = ctypes.c_void_p\n\
@@ -31,10 +31,6 @@ fn submitted(name: &'static str, source: &str) -> Way {
     Way { name, calls: vec![("submit", json!({"source": source, "language": "python"}))], score: 0.0, reason: "" }
 }
 
-async fn desks(test: &str) -> Vec<TestWorkbench> {
-    workbench::all(&["python"], test).await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_submission_breaks_the_place_that_it_is_judged_in() {
     let ways = || {
@@ -52,15 +48,12 @@ async fn a_submission_breaks_the_place_that_it_is_judged_in() {
             submitted("output without end", "while True: print('x' * 1000000)\n"),
         ]
     };
-    for test in desks("code").await {
-        try_all(work(), &row(), &test.workbench, ways()).await;
-        assert_eq!(test.workbench.sandboxes.open(), 0);
-    }
+    try_everywhere(work, &row(), "python", "code", ways).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_takes_its_sandbox_down_is_something_to_read() {
-    for test in desks("run").await {
+    for test in workbench::all(&["python"], "run").await {
         let (work, row) = (work(), row());
         let mut workspace = open(&work, &row, &test.workbench, "run").await;
         for source in [SEGMENTS, "import os, signal\nos.kill(-1, signal.SIGKILL)\n"] {

@@ -5,7 +5,7 @@ use palestra_workbench::terminal::Terminal;
 use palestra_workbench::work::{Input, Observation, Upload, Work as _};
 use serde_json::{Value, json};
 
-use crate::workbench::{self, SEGMENTS, Way, exec, open, terminal, try_all, way};
+use crate::workbench::{self, SEGMENTS, Way, exec, open, terminal, try_everywhere, way};
 
 /// A task that asks for nothing much.
 const PLAIN: &str = r#"
@@ -37,9 +37,9 @@ fn ways() -> Vec<Way> {
         way("its folder a link", &["cd /; rm -rf /home/agent/work; ln -s / /home/agent/work"]),
         way("its folder closed", &["cd /; chmod 000 /home/agent/work /home/agent"]),
         way("everything killed", &["kill -9 -1; kill -9 1", "echo again"]),
-        way("the terminal closed", &["exec 0<&- 1>&- 2>&-", "echo again"]),
-        way("the shell replaced", &["exec sleep 1000", "echo again"]),
-        way("the shell stopped", &["kill -STOP $$", "echo again"]),
+        way("the terminal closed", &["exec 0<&- 1>&- 2>&-", "echo again"]).endless(),
+        way("the shell replaced", &["exec sleep 1000", "echo again"]).endless(),
+        way("the shell stopped", &["kill -STOP $$", "echo again"]).endless(),
         way("pipes and endless tools", &["mkfifo out.txt; printf 'while :; do :; done' > tool.sh"]),
         way("memory for good", &[SEGMENTS, SEGMENTS, SEGMENTS, "true", "true"]),
         way("its disk full", &["head -c 400M /dev/zero > big; echo x > out.txt"]),
@@ -51,16 +51,13 @@ fn ways() -> Vec<Way> {
             &["for i in $(seq 400); do mkdir ddddddddddddddddddddddddd; cd ddddddddddddddddddddddddd; done", "exit"],
         ),
         way("solved, and then everything killed", &[solved, "kill -9 -1"]).scores(1.0),
-        way("solved, and then no shell", &[solved, "exec 0<&-; exit", "exec sleep 1000"]).scores(1.0),
+        way("solved, and then no shell", &[solved, "exec 0<&-; exit", "exec sleep 1000"]).endless().scores(1.0),
     ]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_ordinary_user_breaks_its_own_place() {
-    for test in workbench::all(&["shell"], "terminal").await {
-        try_all(terminal(), &row("shell"), &test.workbench, ways()).await;
-        assert_eq!(test.workbench.sandboxes.open(), 0);
-    }
+    try_everywhere(terminal, &row("shell"), "shell", "terminal", ways).await;
 }
 
 /// Uploads until the episode is over, a few times at most; what was seen last.

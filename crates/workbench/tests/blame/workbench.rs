@@ -100,9 +100,14 @@ pub(crate) struct Way {
     pub(crate) reason: &'static str,
 }
 
+/// Milliseconds that a command has to end: what fills a place takes its time.
+const COMMAND_MS: u64 = 25_000;
+/// Milliseconds for commands that never end.
+const ENDLESS_MS: u64 = 2_000;
+
 /// Commands, after which the score is 0.
 pub(crate) fn way(name: &'static str, commands: &[&str]) -> Way {
-    let exec = |command: &&str| ("exec", json!({"command": command, "timeout_ms": 25_000}));
+    let exec = |command: &&str| ("exec", json!({"command": command, "timeout_ms": COMMAND_MS}));
     Way { name, calls: commands.iter().map(exec).collect(), score: 0.0, reason: "" }
 }
 
@@ -110,6 +115,14 @@ impl Way {
     /// Words that the evidence holds.
     pub(crate) fn reason(self, reason: &'static str) -> Self {
         Self { reason, ..self }
+    }
+
+    /// Commands that never end, and are waited for no longer than it takes to see that.
+    pub(crate) fn endless(mut self) -> Self {
+        for (_, arguments) in &mut self.calls {
+            arguments["timeout_ms"] = json!(ENDLESS_MS);
+        }
+        self
     }
 
     /// Another score, where the work is still right.
@@ -130,7 +143,7 @@ pub(crate) async fn exec(
     workspace: &mut dyn Workspace,
     command: &str,
 ) -> Result<Observation, palestra_sandbox::SandboxError> {
-    let arguments = json!({"command": command, "timeout_ms": 25_000});
+    let arguments = json!({"command": command, "timeout_ms": COMMAND_MS});
     let arguments = arguments.as_object().cloned().expect("arguments");
     workspace.act(Input::Call { tool: "exec", arguments: &arguments }).await
 }
@@ -159,9 +172,29 @@ pub(crate) async fn play(
     blame::judge(&**work, row, Secrets::Seed(7), &evidence, workbench).await
 }
 
+/// Tries all ways on every back end that is there with this image, on all of them at the same time.
+pub(crate) async fn try_everywhere(
+    work: fn() -> Arc<dyn Work>,
+    row: &Value,
+    image: &str,
+    test: &str,
+    ways: fn() -> Vec<Way>,
+) {
+    let places = all(&[image], test).await;
+    let mut trying = JoinSet::new();
+    for place in &places {
+        let (row, workbench) = (row.clone(), place.workbench.clone());
+        trying.spawn(async move { try_all(work(), &row, &workbench, ways()).await });
+    }
+    trying.join_all().await;
+    for place in places {
+        assert_eq!(place.workbench.sandboxes.open(), 0);
+    }
+}
+
 /// Plays every way, a few at the same time, and holds each against what is expected of it. In containers every third, unless
 /// `PALESTRA_TASKS` asks for all.
-pub(crate) async fn try_all(work: Arc<dyn Work>, row: &Value, workbench: &Workbench, ways: Vec<Way>) {
+async fn try_all(work: Arc<dyn Work>, row: &Value, workbench: &Workbench, ways: Vec<Way>) {
     let backend = workbench.sandboxes.backends()[0].name();
     let all = backend == "local" || std::env::var("PALESTRA_TASKS").is_ok_and(|tasks| tasks == "all");
     let (mut running, mut faults) = (JoinSet::new(), Vec::new());

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::stream::{self, StreamExt as _};
 use palestra_sandbox::image::Images;
 use palestra_sandbox::{Backend as _, Local, shipped};
 use palestra_state::secrets::Secrets;
@@ -15,7 +16,7 @@ use palestra_workbench::terminal::check::score;
 use palestra_workbench::work::{Call, Input, Judgement, Opening, Work as _};
 use serde_json::{Value, json};
 
-use crate::{AREAS, Fixture, shipped_tasks, tried};
+use crate::{AREAS, AT_ONCE, Fixture, shipped_tasks, tried};
 
 const ATTACK: &str = include_str!("attack.pl");
 const FORMS: [&str; 3] = ["traced", "offered", "left"];
@@ -66,19 +67,25 @@ fn has_driver(checks: &Value) -> bool {
 
 async fn on(backend: &str, area: &str) {
     let Some(fixture) = Fixture::find(backend).await else { return };
-    for row in rows_with_drivers().into_iter().filter(|row| row["area"] == area).take(tried(backend)) {
+    let rows = rows_with_drivers().into_iter().filter(|row| row["area"] == area).take(tried(backend));
+    let all = tried(backend) == usize::MAX;
+    let place = AREAS.iter().position(|known| *known == area).expect("an area");
+    // In containers each area has one form, other ones in the next.
+    let forms = if backend == "local" || all { FORMS.to_vec() } else { vec![FORMS[place % FORMS.len()]] };
+    let one = async |row: Value| {
         let name = row["name"].as_str().expect("a name");
         let evidence = played(&fixture, backend, &row, &solution(&row), "solution").await;
         let judged = judged(&fixture, &row, &evidence).await;
         assert!((score(&judged) - 1.0).abs() < 1e-9 && judged.trainable, "{name}: {judged:?}");
         if DATA_ALONE.contains(&name) {
             println!("{backend}, {name}: 1 for the solution; nothing of the acting side runs");
-            continue;
+            return;
         }
-        for form in FORMS {
+        for form in &forms {
             attacked(&fixture, backend, &row, form).await;
         }
-    }
+    };
+    stream::iter(rows).for_each_concurrent(AT_ONCE, one).await;
     assert_eq!(fixture.workbench.sandboxes.open(), 0);
 }
 
@@ -299,7 +306,8 @@ async fn claims(backend: &str) {
     let Some(fixture) = Fixture::find(backend).await else { return };
     // In containers every fourth, unless all tasks are asked for.
     let all = backend == "local" || tried(backend) == usize::MAX;
-    for (task, check, script) in CLAIMS.into_iter().step_by(if all { 1 } else { 4 }) {
+    let claims = CLAIMS.into_iter().enumerate().step_by(if all { 1 } else { 4 });
+    let one = async |(number, (task, check, script)): (usize, (&str, &str, &str))| {
         let row = rows_with_drivers().into_iter().find(|row| row["name"] == task).expect("a task");
         let mut calls = solution(&row);
         calls.retain(|call| call.tool != "submit");
@@ -307,12 +315,13 @@ async fn claims(backend: &str) {
         let script = format!("cd ~/work\ncp parallel.sh solved.sh 2> /dev/null\n{script}");
         let arguments = json!({"command": script, "timeout_ms": 60_000}).as_object().cloned().expect("arguments");
         calls.push(Call { tool: "exec".to_owned(), arguments });
-        let evidence = played(&fixture, backend, &row, &calls, "claim").await;
+        let evidence = played(&fixture, backend, &row, &calls, &format!("claim-{number}")).await;
         let judged = judged(&fixture, &row, &evidence).await;
         let found = judged.checks.iter().find(|found| found.name == check).expect("a check");
         assert!(found.score == 0.0, "{task}, {script}: {found:?}");
         println!("{backend}, {task}: {}", found.evidence);
-    }
+    };
+    stream::iter(claims).for_each_concurrent(AT_ONCE, one).await;
 }
 
 /// Drivers that people write may ask git beside what it is told: what usually leads it does not.
@@ -415,7 +424,7 @@ async fn as_nobody() {
     }
     let images = Images::new(folder.path().join("images"));
     let fixture = Fixture::with(folder, images, Arc::new(local));
-    for row in rows {
+    let one = async |row: Value| {
         let name = row["name"].as_str().expect("a name");
         let evidence = played(&fixture, "local", &row, &solution(&row), "solution").await;
         let solved = judged(&fixture, &row, &evidence).await;
@@ -426,5 +435,6 @@ async fn as_nobody() {
             assert!(!judged(&fixture, &row, &evidence).await.trainable, "{name}, {form}");
         }
         println!("{name}: {} and not trainable", score(&solved));
-    }
+    };
+    stream::iter(rows).for_each_concurrent(AT_ONCE, one).await;
 }

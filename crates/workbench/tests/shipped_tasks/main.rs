@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures::stream::{self, StreamExt as _};
 use palestra_sandbox::blob::Blobs;
 use palestra_sandbox::docker::Options;
 use palestra_sandbox::image::Images;
@@ -27,6 +28,8 @@ use tempfile::TempDir;
 /// Tasks of an area that the short form proves, here and in containers: judges and checks are the same on every back end.
 const LOCAL_TASKS_SHORT: usize = 3;
 const DOCKER_TASKS_SHORT: usize = 1;
+/// Tasks of a test that are tried at the same time: most of the time is spent in waiting for what they start.
+const AT_ONCE: usize = 4;
 const AREAS: [&str; 7] = ["files", "processes", "git", "build", "network", "data", "security"];
 
 /// A digest of everything in the task's folder. Git notes times of files in its index, which are those of the session.
@@ -92,7 +95,7 @@ fn tried(backend: &str) -> usize {
 /// Proves the tasks of an area.
 async fn area(backend: &str, area: &str) {
     let Some(fixture) = Fixture::find(backend).await else { return };
-    for (_, row) in shipped_tasks(area).into_iter().take(tried(backend)) {
+    let one = async |(_, row): (String, Value)| {
         let report = check_task(&fixture.terminal, &row, &fixture.workbench, Some(backend)).await;
         assert_eq!(report.faults, Vec::<String>::new(), "{}", report.task);
         for (cheat, (score, trainable)) in &report.cheats {
@@ -106,7 +109,8 @@ async fn area(backend: &str, area: &str) {
         if !row["scene"]["secrets"].is_null() {
             assert_ne!(first, fixture.digest(&row, backend, 6, "other").await, "{}: secrets stay", report.task);
         }
-    }
+    };
+    stream::iter(shipped_tasks(area).into_iter().take(tried(backend))).for_each_concurrent(AT_ONCE, one).await;
     assert_eq!(fixture.workbench.sandboxes.open(), 0);
 }
 
@@ -115,16 +119,14 @@ async fn area(backend: &str, area: &str) {
 async fn tasks_are_solved_whatever_they_hide() {
     let Some(fixture) = Fixture::find("local").await else { return };
     let keys = if tried("local") == usize::MAX { 20 } else { 2 };
-    let mut hiding = 0;
-    for (_, row) in AREAS.iter().flat_map(|area| shipped_tasks(area)) {
-        if row["scene"]["secrets"].is_null() {
-            continue;
-        }
-        hiding += 1;
+    let hiding = AREAS.iter().flat_map(|area| shipped_tasks(area)).map(|(_, row)| row);
+    let hiding: Vec<Value> = hiding.filter(|row| !row["scene"]["secrets"].is_null()).collect();
+    assert!(hiding.len() >= 8, "{} tasks hide something", hiding.len());
+    let one = async |row: Value| {
         let faults = check_keys(&fixture.terminal, &row, &fixture.workbench, Some("local"), keys).await;
         assert_eq!(faults, Ok(Vec::new()), "{}", row["name"]);
-    }
-    assert!(hiding >= 8, "{hiding} tasks hide something");
+    };
+    stream::iter(hiding).for_each_concurrent(AT_ONCE, one).await;
     assert_eq!(fixture.workbench.sandboxes.open(), 0);
 }
 
@@ -133,10 +135,11 @@ async fn folders(backend: &str) {
     let Some(fixture) = Fixture::find(backend).await else { return };
     let rows = folder_rows(&fixture.terminal);
     assert!(rows.len() >= 12, "{} folders", rows.len());
-    for row in rows.into_iter().take(tried(backend)) {
+    let one = async |row: Value| {
         let report = check_task(&fixture.terminal, &row, &fixture.workbench, Some(backend)).await;
         assert_eq!(report.faults, Vec::<String>::new(), "{}", report.task);
-    }
+    };
+    stream::iter(rows.into_iter().take(tried(backend))).for_each_concurrent(AT_ONCE, one).await;
     assert_eq!(fixture.workbench.sandboxes.open(), 0);
 }
 

@@ -37,18 +37,24 @@ async fn share_that_is_trusted(backend: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/folders");
     let rows = test.terminal.rows(&Upload::Files(uploaded(&folder))).unwrap_or_else(|faults| panic!("{faults:#?}"));
     let (mut trusted, mut others) = (Vec::new(), BTreeMap::new());
-    for (_, row) in &rows {
+    for (place, (_, row)) in rows.iter().enumerate() {
         let name = row["name"].as_str().expect("a name").to_owned();
+        let short = name.rsplit('/').next().unwrap_or(&name);
+        let odd = LOADED.contains(&short) || JUDGED_OTHERWISE.contains(&short);
+        if !odd && !place.is_multiple_of(super::every(backend)) {
+            continue;
+        }
         let report = check_task(&test.terminal, row, &test.workbench, None).await;
         assert_eq!((report.solution, &report.faults), (Some(1.0), &Vec::new()), "{name}");
-        let judged = super::solved(&test, row).await;
-        if judged.trainable {
-            trusted.push(name);
-        } else {
-            others.insert(name, judged.checks[0].evidence.rsplit('\n').next().unwrap_or_default().to_owned());
+        // What nobody may learn from is noted.
+        match report.notes.into_iter().next() {
+            None => trusted.push(name),
+            Some(doubt) => _ = others.insert(name, doubt),
         }
     }
-    println!("{backend}: {} of {} solved folders are trusted; the others: {others:#?}", trusted.len(), rows.len());
+    let tried = trusted.len() + others.len();
+    println!("{backend}: {} of {tried} solved folders are trusted; the others: {others:#?}", trusted.len());
+    println!("{backend}: {} folders are not tried", rows.len() - tried);
     let loaded: Vec<&str> = others.keys().map(|name| name.rsplit('/').next().unwrap_or(name)).collect();
     assert_eq!(loaded, LOADED);
     assert!(JUDGED_OTHERWISE.iter().all(|name| trusted.iter().any(|trusted| trusted.ends_with(name))), "{trusted:?}");
