@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use figment::Figment;
-use figment::providers::{Format, Serialized, Toml};
+use figment::providers::{Format, Serialized};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use palestra_jobs::{ArtifactStorage, JobSettings};
@@ -25,6 +26,19 @@ pub use secret::Secret;
 
 /// The file that is read from the working folder where no other is named.
 const FILE: &str = "palestra.toml";
+
+/// The form of the file.
+struct Toml;
+
+impl Format for Toml {
+    type Error = toml::de::Error;
+
+    const NAME: &'static str = "TOML";
+
+    fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Self::Error> {
+        toml::from_str(text)
+    }
+}
 
 /// The form of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]

@@ -1,12 +1,9 @@
-//! Packs what is shipped, each environment of `environments/` for itself: as plain files they would be a twentieth of the server.
+//! Packs what is shipped, each environment of `environments/` for itself, with all its versions: as plain files they would be a twentieth of the server.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::{env, io};
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
@@ -27,22 +24,25 @@ fn main() -> io::Result<()> {
     fs::write(target.join("packed.rs"), list)
 }
 
-/// Packs the versions of an environment, the newest last, and adds them to the list, the newest first.
+/// Packs the versions of an environment, the newest last, each in a folder of its number, and adds the environment to the list.
 fn add(list: &mut String, target: &Path, family: &str, name: &str, versions: &[PathBuf]) -> io::Result<()> {
-    let mut packs = String::new();
-    for (index, version) in versions.iter().enumerate().rev() {
-        let pack = target.join(format!("{family}-{name}-{}.tar.gz", index + 1));
-        let mut packer = tar::Builder::new(GzEncoder::new(File::create(&pack)?, Compression::best()));
+    let mut archive = tar::Builder::new(Vec::new());
+    for (number, version) in (1..).zip(versions) {
+        let folder = PathBuf::from(number.to_string());
         if version.is_dir() {
-            packer.append_dir_all("", version)?;
+            archive.append_dir_all(folder, version)?;
         } else {
-            packer.append_path_with_name(version, version.file_name().unwrap_or_default())?;
+            archive.append_path_with_name(version, folder.join(version.file_name().unwrap_or_default()))?;
         }
-        packer.into_inner()?.finish()?;
-        // Writing to a string cannot fail.
-        let _ = write!(packs, "include_bytes!({pack:?}), ");
     }
-    let _ = writeln!(list, "    Packed {{ family: {family:?}, name: {name:?}, versions: &[{packs}] }},");
+    let pack = target.join(format!("{family}-{name}.tar.lzma"));
+    fs::write(&pack, palestra_pack::pack(&archive.into_inner()?)?)?;
+    let versions = versions.len();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        list,
+        "    Packed {{ family: {family:?}, name: {name:?}, versions: {versions}, pack: include_bytes!({pack:?}) }},"
+    );
     Ok(())
 }
 

@@ -1,14 +1,11 @@
 //! Packs the documents: README.md, every page and picture below docs/, and the API document.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
@@ -24,11 +21,8 @@ fn main() -> io::Result<()> {
         Ok((path, if is_text { fs::read_to_string(file)? } else { STANDARD.encode(fs::read(file)?) }))
     });
     let texts: BTreeMap<String, String> = texts.collect::<io::Result<_>>()?;
-    let pack = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("documents.json.gz");
-    let mut packer = GzEncoder::new(File::create(pack)?, Compression::best());
-    serde_json::to_writer(&mut packer, &texts)?;
-    packer.finish()?;
-    Ok(())
+    let pack = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("documents.json.lzma");
+    fs::write(pack, palestra_pack::pack(&serde_json::to_vec(&texts)?)?)
 }
 
 fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -1,12 +1,8 @@
 //! Builds the agent as a static program, which the library embeds packed.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, io};
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use std::{env, fs, io};
 
 const PACKAGE: &str = "palestra-sandbox-agent";
 /// Variables of this package's build that the agent's must not inherit: other flags, and wrappers such as those of lints.
@@ -46,11 +42,8 @@ fn main() -> io::Result<()> {
         return Err(io::Error::other(format!("the agent for sandboxes was not built: {status}")));
     }
     let program = folder.join(&target).join("agent").join(PACKAGE);
-    let packed = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("agent.gz");
-    let mut packer = GzEncoder::new(File::create(packed)?, Compression::best());
-    io::copy(&mut File::open(program)?, &mut packer)?;
-    packer.finish()?;
-    Ok(())
+    let packed = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("agent.lzma");
+    fs::write(packed, palestra_pack::pack(&fs::read(program)?)?)
 }
 
 /// The folder of this build, which is some levels above the one of this script.

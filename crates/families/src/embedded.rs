@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 
-use flate2::read::GzDecoder;
-
 include!(concat!(env!("OUT_DIR"), "/packed.rs"));
 
 /// An environment with all its versions.
+#[derive(Debug)]
 struct Packed {
     family: &'static str,
     name: &'static str,
-    /// The newest first. Each of the others has the files in which it differs from the version after it.
-    versions: &'static [&'static [u8]],
+    /// Number of versions, which is that of the newest.
+    versions: u32,
+    /// An archive with a folder per version, named by its number. All but the newest have the files in which they differ from the version
+    /// after them.
+    pack: &'static [u8],
 }
 
 /// One version of an environment.
@@ -22,8 +24,7 @@ pub(crate) struct Version {
     pub(crate) name: &'static str,
     /// From 1.
     pub(crate) number: u32,
-    /// The newest version, and those after it down to this one.
-    packs: &'static [&'static [u8]],
+    environment: &'static Packed,
 }
 
 /// One file.
@@ -36,47 +37,48 @@ pub(crate) struct File {
 
 /// The newest version of each environment of a family, by name.
 pub(crate) fn newest(family: &str) -> impl Iterator<Item = Version> {
-    versions(family).filter(|version| version.packs.len() == 1)
+    versions(family).filter(|version| version.number == version.environment.versions)
 }
 
 /// The versions before the newest.
 pub(crate) fn former(family: &str) -> impl Iterator<Item = Version> {
-    versions(family).filter(|version| version.packs.len() > 1)
+    versions(family).filter(|version| version.number < version.environment.versions)
 }
 
 fn versions(family: &str) -> impl Iterator<Item = Version> {
     PACKED.iter().filter(move |packed| packed.family == family).flat_map(|packed| {
-        let Packed { name, versions, .. } = *packed;
-        (1..).zip((1..=versions.len()).rev()).map(move |(number, packs)| Version {
-            name,
-            number,
-            packs: &versions[..packs],
-        })
+        (1..=packed.versions).map(|number| Version { name: packed.name, number, environment: packed })
     })
 }
 
 impl Version {
     /// Its files by their paths in its folder.
     pub(crate) fn files(&self) -> BTreeMap<String, File> {
+        let mut versions = unpacked(self.environment.pack).expect("the build packed it");
+        // Of files that several versions have, this version's is the one of the first at or after it.
         let mut files = BTreeMap::new();
-        for pack in self.packs {
-            files.extend(unpacked(pack).expect("the build packed it"));
+        for number in (self.number..=self.environment.versions).rev() {
+            files.extend(versions.remove(&number).unwrap_or_default());
         }
         files
     }
 }
 
-fn unpacked(pack: &[u8]) -> io::Result<BTreeMap<String, File>> {
-    let mut files = BTreeMap::new();
-    for entry in tar::Archive::new(GzDecoder::new(pack)).entries()? {
+/// The files of each version by their paths in its folder.
+fn unpacked(pack: &[u8]) -> io::Result<BTreeMap<u32, BTreeMap<String, File>>> {
+    let archive = palestra_pack::unpack(pack)?;
+    let mut versions: BTreeMap<u32, BTreeMap<String, File>> = BTreeMap::new();
+    for entry in tar::Archive::new(&*archive).entries()? {
         let mut entry = entry?;
         if entry.header().entry_type().is_file() {
             let path = entry.path()?.to_string_lossy().into_owned();
+            let (number, path) = path.split_once('/').unwrap_or_default();
             let mode = entry.header().mode()? & 0o777;
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes)?;
-            files.insert(path, File { mode, bytes });
+            let number = number.parse().map_err(io::Error::other)?;
+            versions.entry(number).or_default().insert(path.to_owned(), File { mode, bytes });
         }
     }
-    Ok(files)
+    Ok(versions)
 }

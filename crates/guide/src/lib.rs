@@ -10,10 +10,9 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flate2::read::GzDecoder;
 use search::Section;
 
-const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.json.gz"));
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.json.lzma"));
 
 /// Where the pages are.
 pub const PATH: &str = "/docs/guide";
@@ -56,8 +55,10 @@ struct Page {
 }
 
 /// Every document by its path in the project; pictures of pixels are in base64.
-static FILES: LazyLock<BTreeMap<String, String>> =
-    LazyLock::new(|| serde_json::from_reader(GzDecoder::new(PACKED)).expect("the build packed it"));
+static FILES: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let documents = palestra_pack::unpack(PACKED).expect("the build packed it");
+    serde_json::from_slice(&documents).expect("the build packed it")
+});
 
 /// Every page by its path in the project.
 static PAGES: LazyLock<BTreeMap<&str, Page>> = LazyLock::new(|| {

@@ -28,55 +28,115 @@ const ATTEMPTS_MAX: u32 = 4096;
 /// A puzzle as a kind of environment: generator, place and verifier in one.
 pub(super) struct PuzzleKind<P> {
     puzzle: Arc<P>,
+    listing: Listing,
+}
+
+/// The part of a kind that all puzzles have alike, so that it is compiled once.
+struct Listing {
     facts: Facts,
     spec: Spec,
     verifier_version: String,
+}
+
+/// A task to find a problem for.
+struct Wanted {
+    id: TaskId,
+    difficulty: Difficulty,
+}
+
+/// Makes a problem of a difficulty, and answers its content.
+type Attempt<'a> = &'a mut dyn FnMut(&mut ChaCha8Rng, f64, &mut Draws) -> Result<Value, Refusal>;
+
+impl Listing {
+    fn new(facts: Facts, tools: Vec<Value>, observation: Value, steps_max: u64) -> Self {
+        let spec = SpecBuilder::new(&format!("puzzle/{}", facts.name), facts.version, facts.description)
+            .tags(&facts.all_tags())
+            .tools(tools)
+            .observation(observation)
+            .steps_max(steps_max)
+            .floor(facts.floor)
+            .splits(&GENERATED_SPLITS)
+            .build();
+        let verifier_version = builtin_verifier_version("rule", &spec);
+        Self { facts, spec, verifier_version }
+    }
+
+    /// Makes attempts that follow from the words, until a problem is of the split.
+    fn search(
+        &self,
+        split: &str,
+        seed: u64,
+        difficulty: Option<f64>,
+        draws: &mut Draws,
+        attempt: Attempt<'_>,
+    ) -> Result<Wanted, TaskError> {
+        split_length(&self.spec, split)?;
+        check_seed(seed)?;
+        let difficulty = Difficulty::of(&self.spec.name, split, seed, difficulty)?;
+        let id = TaskId { split: split.to_owned(), number: seed, difficulty_thousandths: difficulty.asked };
+        let wanted = Wanted { id, difficulty };
+        self.find(&wanted, draws, attempt).map_err(|refusal| match refusal {
+            Refusal::Unmet(requirement) => TaskError::Broken(format!("{}: {} is not met", wanted.id, requirement.name)),
+            Refusal::Fault(fault) => TaskError::Broken(format!("{}: {fault}", wanted.id)),
+        })?;
+        Ok(wanted)
+    }
+
+    fn find(&self, wanted: &Wanted, draws: &mut Draws, attempt: Attempt<'_>) -> Result<(), Refusal> {
+        let (split, thousandths) = (&wanted.id.split, wanted.difficulty.thousandths);
+        let difficulty = f64::from(thousandths) / 1000.0;
+        for number in 0..ATTEMPTS_MAX {
+            let mut rng = seeded(&[
+                self.spec.name.as_bytes(),
+                split.as_bytes(),
+                &wanted.id.number.to_le_bytes(),
+                &thousandths.to_le_bytes(),
+                &number.to_le_bytes(),
+            ]);
+            draws.begin();
+            match attempt(&mut rng, difficulty, draws) {
+                Ok(content) => {
+                    let fits = split_of(&content) == split;
+                    draws.count(&SPLIT, 1, u64::from(!fits));
+                    if fits {
+                        return Ok(());
+                    }
+                }
+                Err(Refusal::Unmet(requirement)) => draws.refuse(requirement),
+                Err(Refusal::Fault(fault)) => {
+                    return Err(Refusal::Fault(format!("{fault} (attempt {number} at difficulty {difficulty})")));
+                }
+            }
+        }
+        Err(Refusal::Fault(format!("no problem came of {ATTEMPTS_MAX} attempts; drawn again: {}", draws.summary())))
+    }
+
+    fn task(&self, wanted: &Wanted, prompt: String, metadata: Value, secret: Value) -> Result<Task, TaskError> {
+        let Wanted { id, difficulty } = wanted;
+        let length = split_length(&self.spec, &id.split)?;
+        Ok(Task {
+            public: PublicTask {
+                id: id.to_string(),
+                split: id.split.clone(),
+                index: (difficulty.asked.is_none() && id.number < length).then_some(id.number),
+                difficulty: Some(difficulty.share()),
+                template: self.spec.name.rsplit('/').next().unwrap_or_default().to_owned(),
+                messages: vec![Message::new("user", prompt)],
+                tools: self.spec.tools.clone(),
+                score_range: None,
+                metadata,
+            },
+            secret,
+        })
+    }
 }
 
 impl<P: Puzzle> PuzzleKind<P> {
     /// The kind as it is registered.
     #[must_use]
     pub(super) fn new(puzzle: P) -> Self {
-        let facts = puzzle.facts();
-        let spec = SpecBuilder::new(&format!("puzzle/{}", facts.name), facts.version, facts.description)
-            .tags(&facts.all_tags())
-            .tools(puzzle.tools())
-            .observation(puzzle.observation_schema())
-            .steps_max(puzzle.steps_max())
-            .floor(facts.floor)
-            .splits(&GENERATED_SPLITS)
-            .build();
-        let verifier_version = builtin_verifier_version("rule", &spec);
-        Self { puzzle: Arc::new(puzzle), facts, spec, verifier_version }
-    }
-
-    /// The first problem of this split among the attempts that follow from the words.
-    fn search(&self, split: &str, seed: u64, thousandths: u16, draws: &mut Draws) -> Result<P::Instance, Refusal> {
-        let difficulty = f64::from(thousandths) / 1000.0;
-        for attempt in 0..ATTEMPTS_MAX {
-            let mut rng = seeded(&[
-                self.spec.name.as_bytes(),
-                split.as_bytes(),
-                &seed.to_le_bytes(),
-                &thousandths.to_le_bytes(),
-                &attempt.to_le_bytes(),
-            ]);
-            draws.begin();
-            match self.puzzle.generate(&mut rng, difficulty, draws) {
-                Ok(instance) => {
-                    let fits = split_of(&self.puzzle.content(&instance)) == split;
-                    draws.count(&SPLIT, 1, u64::from(!fits));
-                    if fits {
-                        return Ok(instance);
-                    }
-                }
-                Err(Refusal::Unmet(requirement)) => draws.refuse(requirement),
-                Err(Refusal::Fault(fault)) => {
-                    return Err(Refusal::Fault(format!("{fault} (attempt {attempt} at difficulty {difficulty})")));
-                }
-            }
-        }
-        Err(Refusal::Fault(format!("no problem came of {ATTEMPTS_MAX} attempts; drawn again: {}", draws.summary())))
+        let listing = Listing::new(puzzle.facts(), puzzle.tools(), puzzle.observation_schema(), puzzle.steps_max());
+        Self { puzzle: Arc::new(puzzle), listing }
     }
 
     fn instance(&self, task: &Task) -> Option<P::Instance> {
@@ -96,35 +156,21 @@ impl<P: Puzzle> TaskGenerator for PuzzleKind<P> {
         difficulty: Option<f64>,
         draws: &mut Draws,
     ) -> Result<Task, TaskError> {
-        let length = split_length(&self.spec, split)?;
-        check_seed(seed)?;
-        let difficulty = Difficulty::of(&self.spec.name, split, seed, difficulty)?;
-        let id = TaskId { split: split.to_owned(), number: seed, difficulty_thousandths: difficulty.asked };
-        let instance = self.search(split, seed, difficulty.thousandths, draws).map_err(|refusal| match refusal {
-            Refusal::Unmet(requirement) => TaskError::Broken(format!("{id}: {} is not met", requirement.name)),
-            Refusal::Fault(fault) => TaskError::Broken(format!("{id}: {fault}")),
-        })?;
+        let mut last = None;
+        let mut attempt = |rng: &mut ChaCha8Rng, difficulty: f64, draws: &mut Draws| {
+            let instance = last.insert(self.puzzle.generate(rng, difficulty, draws)?);
+            Ok(self.puzzle.content(instance))
+        };
+        let wanted = self.listing.search(split, seed, difficulty, draws, &mut attempt)?;
+        let instance = last.ok_or_else(|| TaskError::Broken(format!("{}: no problem was made", wanted.id)))?;
         let secret = serde_json::to_value(&instance).map_err(|error| TaskError::Broken(error.to_string()))?;
-        Ok(Task {
-            public: PublicTask {
-                id: id.to_string(),
-                split: split.to_owned(),
-                index: (difficulty.asked.is_none() && seed < length).then_some(seed),
-                difficulty: Some(difficulty.share()),
-                template: self.spec.name.rsplit('/').next().unwrap_or_default().to_owned(),
-                messages: vec![Message::new("user", self.puzzle.prompt(&instance))],
-                tools: self.spec.tools.clone(),
-                score_range: None,
-                metadata: self.puzzle.metadata(&instance),
-            },
-            secret,
-        })
+        self.listing.task(&wanted, self.puzzle.prompt(&instance), self.puzzle.metadata(&instance), secret)
     }
 }
 
 impl<P: Puzzle> EnvironmentKind for PuzzleKind<P> {
     fn spec(&self) -> &Spec {
-        &self.spec
+        &self.listing.spec
     }
 
     fn tasks(&self) -> Tasks<'_> {
@@ -135,7 +181,7 @@ impl<P: Puzzle> EnvironmentKind for PuzzleKind<P> {
         ConfigError::refuse_all(opening.config)?;
         let instance = self.instance(opening.task).ok_or_else(|| ConfigError {
             field: None,
-            detail: format!("task {} is none of {}", opening.task.public.id, self.spec.name),
+            detail: format!("task {} is none of {}", opening.task.public.id, self.listing.spec.name),
         })?;
         let progress = self.puzzle.start(&instance);
         Ok(Place::Pure(Box::new(PuzzlePlace {
@@ -161,13 +207,13 @@ impl<P: Puzzle> EnvironmentKind for PuzzleKind<P> {
     }
 
     fn heavy(&self) -> bool {
-        self.facts.heavy
+        self.listing.facts.heavy
     }
 }
 
 impl<P: Puzzle> Examinable for PuzzleKind<P> {
     fn facts(&self) -> &Facts {
-        &self.facts
+        &self.listing.facts
     }
 
     fn content(&self, task: &Task) -> Option<Value> {
@@ -189,7 +235,7 @@ impl<P: Puzzle> Verifier for PuzzleKind<P> {
     }
 
     fn version(&self) -> &str {
-        &self.verifier_version
+        &self.listing.verifier_version
     }
 
     fn verify(&self, case: &Case<'_>) -> Result<Judgement, VerifierError> {

@@ -1,21 +1,16 @@
 //! The agent, as part of this program.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use flate2::read::GzDecoder;
 use sha2::{Digest as _, Sha256};
 
-const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.gz"));
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.lzma"));
 
 /// The agent: a static program.
-static AGENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let mut program = Vec::new();
-    GzDecoder::new(PACKED).read_to_end(&mut program).expect("the build packed it");
-    program
-});
+static AGENT: LazyLock<Vec<u8>> = LazyLock::new(|| palestra_pack::unpack(PACKED).expect("the build packed it"));
 
 /// Writes the agent to `folder`, named by its digest, so that one that is running is never overwritten; answers where it is.
 ///

@@ -30,32 +30,13 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 /// All rules there are.
-pub(super) static WORDS: LazyLock<Grammar> = LazyLock::new(|| Grammar::read(&SOURCES));
+pub(super) static WORDS: LazyLock<Grammar> = LazyLock::new(|| Grammar::read(SOURCES.iter().map(String::as_str)));
 
-/// The files of the grammar, by theme.
-pub(super) const SOURCES: [&str; 21] = [
-    include_str!("lists/person.txt"),
-    include_str!("lists/place.txt"),
-    include_str!("lists/work.txt"),
-    include_str!("lists/shop.txt"),
-    include_str!("lists/travel.txt"),
-    include_str!("lists/money.txt"),
-    include_str!("lists/mail.txt"),
-    include_str!("lists/letter.txt"),
-    include_str!("lists/chat.txt"),
-    include_str!("lists/calendar.txt"),
-    include_str!("lists/file.txt"),
-    include_str!("lists/ticket.txt"),
-    include_str!("lists/media.txt"),
-    include_str!("lists/social.txt"),
-    include_str!("lists/software.txt"),
-    include_str!("lists/life.txt"),
-    include_str!("lists/prose.txt"),
-    include_str!("lists/goods.txt"),
-    include_str!("lists/complaint.txt"),
-    include_str!("lists/letter_about.txt"),
-    include_str!("lists/about.txt"),
-];
+/// The files of the grammar, as the build packed them.
+pub(super) static SOURCES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let words = palestra_pack::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/words.json.lzma")));
+    serde_json::from_slice(&words.expect("the build packed it")).expect("the build packed it")
+});
 
 /// Letters of codes.
 const CONSONANTS: [char; 18] =
@@ -85,7 +66,7 @@ pub(super) struct Alternative {
 
 impl Grammar {
     /// Reads files of rules. What is wrong with them comes out in the text, where tests find it.
-    pub(super) fn read(sources: &[&'static str]) -> Self {
+    pub(super) fn read(sources: impl IntoIterator<Item = &'static str>) -> Self {
         let mut rules: BTreeMap<&'static str, Vec<Alternative>> = BTreeMap::new();
         for source in sources {
             let (mut names, mut listed) = ("", false);
@@ -397,7 +378,7 @@ unit
 ";
 
     fn texts(rule: &str, name: &str) -> Vec<String> {
-        let grammar = Grammar::read(&[SMALL]);
+        let grammar = Grammar::read([SMALL]);
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let bound = vec![("name", name.trim().to_owned()), ("topic", name.trim().to_owned())];
         (0..200).map(|_| grammar.text(rule, bound.clone(), &mut random)).collect()

@@ -206,7 +206,7 @@ fn entries(path: &str, content: &[u8]) -> Result<Entries, Fault> {
             Fault::new(place, format!("the file is no JSON, correct it: {fault}"))
         })?
     } else {
-        serde_saphyr::from_str(text).map_err(|fault| Fault::new(path, fault.to_string()))?
+        palestra_yaml::read(text).map_err(|fault| Fault::new(path, fault.to_string()))?
     };
     let set = if all.is_object() {
         serde_json::from_value(all).map_err(|fault| Fault::new(path, fault.to_string()))?

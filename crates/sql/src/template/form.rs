@@ -182,12 +182,11 @@ pub(super) struct Rows {
 /// The fault, with its line and column.
 pub(super) fn read<T: for<'de> Deserialize<'de>>(path: &str, bytes: &[u8]) -> Result<T, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|_| Fault::new(path, "is no UTF-8"))?;
-    serde_saphyr::from_str(text).map_err(|error| {
-        let error = error.without_snippet();
-        let place = match error.location() {
-            Some(at) => format!("{path}:{}:{}", at.line(), at.column()),
+    palestra_yaml::read(text).map_err(|error| {
+        let place = match error.place {
+            Some((line, column)) => format!("{path}:{line}:{column}"),
             None => path.to_owned(),
         };
-        Fault::new(place, error.to_string())
+        Fault::new(place, error.detail)
     })
 }

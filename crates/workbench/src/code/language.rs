@@ -89,7 +89,7 @@ impl Language {
     /// # Errors
     /// In words, with the place.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let language: Self = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+        let language: Self = palestra_yaml::read(text).map_err(|error| error.to_string())?;
         for (field, argv) in [("build", &language.build), ("run", &language.run), ("version", &language.version)] {
             if argv.is_empty() {
                 return Err(format!("{field} must name a program"));

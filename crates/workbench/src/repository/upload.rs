@@ -109,7 +109,7 @@ fn folder_record(
     let mut record: Map<String, Value> = if name.ends_with(".json") {
         json::from_str(text).map_err(|error| format!("the record must be a JSON object: {error}"))?
     } else {
-        serde_saphyr::from_str(text).map_err(|error| format!("the record must be a YAML mapping: {error}"))?
+        palestra_yaml::read(text).map_err(|error| format!("the record must be a YAML mapping: {error}"))?
     };
     let beside = |name: &str| {
         if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }

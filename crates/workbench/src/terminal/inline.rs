@@ -93,13 +93,12 @@ fn work() -> String {
 /// # Errors
 /// Every fault, with its place.
 pub(crate) fn yaml(text: &str, path: &str) -> Result<(String, Row), Vec<Fault>> {
-    let inline: Inline = serde_saphyr::from_str(text).map_err(|error| {
-        let error = error.without_snippet();
-        let place = match error.location() {
-            Some(at) => format!("{path}:{}:{}", at.line(), at.column()),
+    let inline: Inline = palestra_yaml::read(text).map_err(|error| {
+        let place = match error.place {
+            Some((line, column)) => format!("{path}:{line}:{column}"),
             None => path.to_owned(),
         };
-        vec![Fault { place, detail: error.to_string() }]
+        vec![Fault { place, detail: error.detail }]
     })?;
     row(inline, path)
 }

@@ -51,19 +51,15 @@ pub struct Theme {
 }
 
 /// Templates that every app has.
-const TEMPLATES: [(&str, &str); 4] = [
-    ("layout.html", include_str!("../../html/default/layout.html")),
-    ("parts.html", include_str!("../../html/default/parts.html")),
-    ("lists.html", include_str!("../../html/default/lists.html")),
-    ("screen.html", include_str!("../../html/default/screen.html")),
-];
+const TEMPLATES: [&str; 4] = ["layout.html", "parts.html", "lists.html", "screen.html"];
 /// Style sheets, scripts and pictures that every app has.
-const ASSETS: [(&str, &str); 4] = [
-    ("base.css", include_str!("../../html/default/base.css")),
-    ("lists.css", include_str!("../../html/default/lists.css")),
-    ("base.js", include_str!("../../html/default/base.js")),
-    ("icon.svg", include_str!("../../html/default/icon.svg")),
-];
+const ASSETS: [&str; 4] = ["base.css", "lists.css", "base.js", "icon.svg"];
+
+/// The text of each, as the build packed them.
+static TEXTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let looks = palestra_pack::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/looks.json.lzma")));
+    serde_json::from_slice(&looks.expect("the build packed it")).expect("the build packed it")
+});
 
 static DEFAULTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
@@ -75,8 +71,8 @@ static DEFAULTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_debug(false);
     environment.set_recursion_limit(RECURSION_MAX);
     environment.add_function("icon", icon);
-    for (name, text) in TEMPLATES {
-        environment.add_template(name, text).expect("the templates of all apps are well formed");
+    for name in TEMPLATES {
+        environment.add_template(name, &TEXTS[name]).expect("the templates of all apps are well formed");
     }
     environment
 });
@@ -204,7 +200,10 @@ fn defaults() -> BTreeMap<Box<str>, Asset> {
         Some("js") => "text/javascript; charset=utf-8",
         _ => "image/svg+xml",
     };
-    ASSETS.iter().map(|(name, text)| ((*name).into(), Asset { media: media(name), text: (*text).into() })).collect()
+    ASSETS
+        .into_iter()
+        .map(|name| (name.into(), Asset { media: media(name), text: TEXTS[name].as_str().into() }))
+        .collect()
 }
 
 /// Fault of a template.

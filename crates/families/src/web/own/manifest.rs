@@ -203,11 +203,9 @@ pub(super) fn of_miniwob(folder: &str) -> Manifest {
 fn written(manifest: &[u8]) -> Result<Written, Fault> {
     let whole = |detail: String| Fault { file: Some(MANIFEST.to_owned()), detail, ..Fault::default() };
     let text = std::str::from_utf8(manifest).map_err(|_| whole("is no UTF-8 text: save it as UTF-8".to_owned()))?;
-    serde_saphyr::from_str(text).map_err(|error| {
-        let error = error.without_snippet();
-        let at = error.location();
-        let detail = format!("cannot be read, correct it: {error}");
-        Fault { line: at.map(|at| at.line()), column: at.map(|at| at.column()), ..whole(detail) }
+    palestra_yaml::read(text).map_err(|error| {
+        let (line, column) = error.place.unzip();
+        Fault { line, column, ..whole(format!("cannot be read, correct it: {error}")) }
     })
 }
 

@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// Words from which ladders are made.
-const COMMON: &str = include_str!("common.txt");
+static COMMON: LazyLock<String> = LazyLock::new(|| text(include_bytes!(concat!(env!("OUT_DIR"), "/common.lzma"))));
 
 /// Words that a player may use as well.
-const FURTHER: &str = include_str!("further.txt");
+static FURTHER: LazyLock<String> = LazyLock::new(|| text(include_bytes!(concat!(env!("OUT_DIR"), "/further.lzma"))));
 
 /// All words, read once.
 pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(Lexicon::read);
+
+fn text(packed: &[u8]) -> String {
+    let words = palestra_pack::unpack(packed).expect("the build packed it");
+    String::from_utf8(words).expect("words are text")
+}
 
 /// The words of the files, numbered: the common ones first.
 pub(super) struct Lexicon {
@@ -26,9 +31,9 @@ impl Lexicon {
         let words_of = |text: &'static str| {
             text.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_ascii_whitespace).collect::<Vec<_>>()
         };
-        let mut words = words_of(COMMON);
+        let mut words = words_of(&COMMON);
         let common = words.len();
-        words.extend(words_of(FURTHER));
+        words.extend(words_of(&FURTHER));
         let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (number, word) in words.iter().enumerate() {
             for pattern in patterns(word) {

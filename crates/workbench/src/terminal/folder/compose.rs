@@ -20,8 +20,8 @@ pub(super) struct Service {
 /// # Errors
 /// In words, when it cannot be read or has several services.
 pub(super) fn parse(text: &str) -> Result<Service, String> {
-    let file: Value = serde_saphyr::from_str(text)
-        .map_err(|error| format!("the compose file must be readable YAML: {}", error.without_snippet()))?;
+    let file: Value =
+        palestra_yaml::read(text).map_err(|error| format!("the compose file must be readable YAML: {error}"))?;
     let services: Vec<(&String, &Value)> = file["services"].as_object().into_iter().flatten().collect();
     let [(_, service)] = services.as_slice() else {
         let names: Vec<&str> = services.iter().map(|(name, _)| name.as_str()).collect();

@@ -38,10 +38,9 @@ if [ $? -eq 0 ]; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/ve
 /// Every fault.
 pub(super) fn row(folder: &Folder<'_>) -> Result<(String, Row), Vec<Fault>> {
     let mut faults: Vec<Fault> = folder.size_fault().into_iter().collect();
-    let task = folder.text("task.yaml").and_then(|text| {
-        serde_saphyr::from_str::<Task>(text)
-            .map_err(|error| folder.fault("task.yaml", error.without_snippet().to_string()))
-    });
+    let task = folder
+        .text("task.yaml")
+        .and_then(|text| palestra_yaml::read::<Task>(text).map_err(|error| folder.fault("task.yaml", error.detail)));
     let task = match task {
         Ok(task) => task,
         Err(fault) => return Err(vec![fault]),
