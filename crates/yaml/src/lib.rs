@@ -2,7 +2,7 @@
 
 use serde::de::{DeserializeOwned, Error as _};
 
-/// What is wrong with a document, and where.
+/// A fault of a document, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct Error {

@@ -143,7 +143,9 @@ async fn answer(mut response: Response) -> Result<Answer, String> {
     let status = response.status().as_u16();
     let encoding = response.headers().get(reqwest::header::CONTENT_ENCODING);
     if let Some(encoding) = encoding.filter(|encoding| *encoding != "identity") {
-        return Err(format!("it is encoded as {encoding:?}, which was not asked for"));
+        return Err(format!(
+            "the body is encoded as {encoding:?}, which was not asked for: let the host send it plain"
+        ));
     }
     let headers = response
         .headers()
@@ -155,7 +157,7 @@ async fn answer(mut response: Response) -> Result<Answer, String> {
     let mut body = Vec::new();
     while let Some(part) = response.chunk().await.map_err(|error| innermost(&error))? {
         if body.len() + part.len() > BODY_BYTES_MAX {
-            return Err(format!("it has more than {BODY_BYTES_MAX} bytes"));
+            return Err(format!("the body has more than {BODY_BYTES_MAX} bytes: ask for less at once"));
         }
         body.extend_from_slice(&part);
     }

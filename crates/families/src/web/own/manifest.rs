@@ -292,7 +292,7 @@ fn hosts(written: &[WrittenHost], faults: &mut Vec<Fault>) -> Vec<StoredHost> {
         match stored.host.parse::<Host>() {
             Err(why) => wrong("", why),
             Ok(host) if host.address().is_some() => {
-                wrong("", format!("{host} cannot be given an address here: the server's operator does that"));
+                wrong("", format!("{host} cannot be given an address here: leave it to the server's operator"));
             }
             Ok(_) => {}
         }

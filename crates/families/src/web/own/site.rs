@@ -136,9 +136,9 @@ impl EnvironmentKind for SiteKind {
     fn open(&self, opening: Opening<'_>) -> Result<Place, ConfigError> {
         let (look, config) = Look::split(opening.config)?;
         ConfigError::refuse_all(&config)?;
-        let wrong = |detail| ConfigError { field: None, detail };
-        let task = read(&opening.task.secret).map_err(wrong)?;
-        check_admitted(&self.content.hosts, &self.browsers).map_err(|(_, detail)| wrong(detail))?;
+        let refused = |detail| ConfigError { field: None, detail };
+        let task = read(&opening.task.secret).map_err(refused)?;
+        check_admitted(&self.content.hosts, &self.browsers).map_err(|(_, detail)| refused(detail))?;
         let upstream = self.browsers.upstream().clone();
         let pages = SitePages::new(Arc::clone(&self.content), upstream, Arc::new(task), self.now_ms);
         Ok(Place::Live(Box::new(BrowserPlace::new(self.browsers.clone(), pages, opening.seed).looking(look))))
