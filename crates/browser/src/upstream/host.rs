@@ -47,12 +47,6 @@ impl Host {
         is_name && self.port == other.port
     }
 
-    /// True for a single host, of which nobody can make up others.
-    #[must_use]
-    pub const fn is_single(&self) -> bool {
-        matches!(self.name, Name::One(_))
-    }
-
     /// The address that is written for its name.
     #[must_use]
     pub const fn address(&self) -> Option<IpAddr> {

@@ -25,7 +25,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// Most bytes of an answer.
 const BODY_BYTES_MAX: usize = 32 << 20;
 /// Answers that are waited for at once, of all sessions.
-const AT_ONCE: usize = 256;
+const AT_ONCE: usize = 64;
 /// Headers that belong to one connection (RFC 9110, section 7.6.1), and those that the client writes itself.
 const OF_A_CONNECTION: [&str; 11] = [
     "connection",

@@ -34,23 +34,16 @@ impl LiveHost {
         Ok(Self { host: stored.host.parse()?, methods: stored.methods.clone() })
     }
 
-    /// Asks the host, if it is one that this takes.
+    /// Asks the host, if the request may be sent to it.
     ///
     /// # Errors
-    /// In words, when a host that has one name cannot be reached: then no score tells anything. Hosts below a name are not meant, since an
-    /// agent can make up some that are not there.
-    pub(super) async fn answer(&self, upstream: &Upstream, request: &Request) -> Result<Answer, String> {
+    /// When it gives no answer.
+    pub(super) async fn answer(&self, upstream: &Upstream, request: &Request) -> Result<Answer, Unanswered> {
         if !self.methods.contains(&request.method) {
             let words = format!("{} takes {} alone here", self.host, self.methods.join(", "));
             return Ok(Answer::text(405, "text/plain; charset=utf-8", words));
         }
-        match upstream.fetch(request).await {
-            Ok(answer) => Ok(answer),
-            Err(Unanswered::Unreachable(why)) if self.host.is_single() => Err(why),
-            Err(Unanswered::Unreachable(why) | Unanswered::Failed(why)) => {
-                Ok(Answer::text(502, "text/plain; charset=utf-8", why))
-            }
-        }
+        upstream.fetch(request).await
     }
 }
 

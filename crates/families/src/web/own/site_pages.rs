@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use palestra_browser::{Answer, Request, Site, Upstream};
+use palestra_browser::{Answer, Request, Site, Unanswered, Upstream};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use url::Url;
@@ -62,10 +62,18 @@ impl SitePages {
         if count > LIVE_REQUESTS_MAX {
             return Answer::Blocked;
         }
-        live.answer(&self.upstream, request).await.unwrap_or_else(|why| {
-            self.played.lock().failure = Some(InfraError::new(why.clone()));
-            Answer::text(502, "text/plain; charset=utf-8", why)
-        })
+        let why = match live.answer(&self.upstream, request).await {
+            Ok(answer) => return answer,
+            Err(Unanswered::Unreachable(why)) => {
+                // Of the place where its task begins, an agent cannot choose one that is down.
+                if Url::parse(&self.task.start).is_ok_and(|start| start.origin() == request.url.origin()) {
+                    self.played.lock().failure = Some(InfraError::new(why.clone()));
+                }
+                why
+            }
+            Err(Unanswered::Failed(why)) => why,
+        };
+        Answer::text(502, "text/plain; charset=utf-8", why)
     }
 
     /// Takes note of a request and of what came of it. A page that is missing was not fetched, and neither was what a real host refuses.

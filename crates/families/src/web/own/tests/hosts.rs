@@ -180,6 +180,7 @@ async fn no_way_leads_from_a_real_host_to_this_machine_or_to_others() {
         format!("goto('http://localhost:{port}/item')"),
         format!("goto('http://shop.test:{}/item')", port.wrapping_add(1)),
         "goto('http://a.wild.test/')".to_owned(),
+        format!("goto('https://shop.test:{port}/item')"),
         at("packed"),
         "fill('css=input', '2')".to_owned(),
         "click('role=button[name=\"Send\"]')".to_owned(),
