@@ -11,7 +11,6 @@ use palestra_protocol::problem::{Code, Fault, Problem};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
-use serde_path_to_error::{Path, Track};
 
 use super::body;
 use super::problem::Failure;
@@ -88,28 +87,19 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
 /// Reads JSON: syntax errors are `malformed`, schema errors `invalid`, with the path to the fault.
 pub(super) fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
     // Most requests are right, and tracking the path costs, so only wrong ones are read a second time.
-    strict::from_slice(bytes).map_err(|error| describe(bytes, &error, &mut |reader| T::deserialize(reader).map(drop)))
+    strict::from_slice(bytes).map_err(|error| describe::<T>(bytes, &error))
 }
 
-/// Reads JSON as some type. Erased, so that what tracks paths is compiled once and not for every type.
-type Reading<'r, 'a> = &'r mut dyn FnMut(&mut dyn erased_serde::Deserializer<'a>) -> Result<(), erased_serde::Error>;
-
-fn describe<'a>(bytes: &'a [u8], error: &serde_json::Error, read: Reading<'_, 'a>) -> Failure {
+fn describe<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::Error) -> Failure {
     if error.classify() != Category::Data {
         return malformed(error);
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    match located(Strict(&mut deserializer), read) {
-        Err(fault) => invalid(fault),
-        Ok(()) => invalid(Fault { detail: plain(&error.to_string()).into_owned(), ..Fault::default() }),
-    }
-}
-
-fn located<'a, D: serde::Deserializer<'a>>(deserializer: D, read: Reading<'_, 'a>) -> Result<(), Fault> {
-    let mut track = Track::new();
-    let tracked = serde_path_to_error::Deserializer::new(deserializer, &mut track);
-    let read = read(&mut <dyn erased_serde::Deserializer<'a>>::erase(tracked));
-    read.map_err(|error| fault(&track.path(), &error.to_string()))
+    let fault = match serde_path_to_error::deserialize::<_, T>(Strict(&mut deserializer)) {
+        Err(error) => fault(&error),
+        Ok(_) => Fault { detail: plain(&error.to_string()).into_owned(), ..Fault::default() },
+    };
+    invalid(fault)
 }
 
 fn malformed(error: &serde_json::Error) -> Failure {
@@ -118,18 +108,16 @@ fn malformed(error: &serde_json::Error) -> Failure {
 
 /// Reads a JSON value of another shape.
 pub(super) fn parse_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Failure> {
-    let mut read = None;
-    located(Strict(value), &mut |reader| T::deserialize(reader).map(|value| read = Some(value))).map_err(invalid)?;
-    read.ok_or_else(|| invalid(Fault { detail: "there is no value: give one".to_owned(), ..Fault::default() }))
+    serde_path_to_error::deserialize(Strict(value)).map_err(|error| invalid(fault(&error)))
 }
 
-fn fault(path: &Path, detail: &str) -> Fault {
-    let path = path.to_string();
+fn fault(error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
+    let path = error.path().to_string();
     // What stands in a member whose name could not be taken is told of the object.
     let path = path.trim_end_matches('?').trim_end_matches('.');
     Fault {
         field: Some(path.to_owned()).filter(|path| !path.is_empty()),
-        detail: plain(detail).into_owned(),
+        detail: plain(&error.inner().to_string()).into_owned(),
         ..Fault::default()
     }
 }

@@ -1,4 +1,4 @@
-//! YAML that people write, read through one instance of the reader: one of its own for each type was half a megabyte of the server.
+//! YAML that people write, read through one instance of the reader instead of a large one of its own for each type.
 
 use serde::de::{DeserializeOwned, Error as _};
 

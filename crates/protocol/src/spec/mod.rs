@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_path_to_error::{Deserializer as Tracked, Track};
 
 use crate::id::{FileId, JobId, PolicyId};
 use crate::problem::Fault;
@@ -151,14 +150,10 @@ impl utoipa::PartialSchema for JobKind {
 impl utoipa::ToSchema for JobKind {}
 
 fn read<T: JobSpec>(spec: &Value) -> Result<Box<T>, Vec<Fault>> {
-    let mut track = Track::new();
-    // Erased, so that what tracks paths is compiled once and not for every kind.
-    let read: Result<T, _> =
-        erased_serde::deserialize(&mut <dyn erased_serde::Deserializer<'_>>::erase(Tracked::new(spec, &mut track)));
-    let read = read.map_err(|error| {
-        let path = track.path().to_string();
+    let read: T = serde_path_to_error::deserialize(spec).map_err(|error| {
+        let path = error.path().to_string();
         let field = if path == "." { "spec".to_owned() } else { format!("spec.{path}") };
-        vec![Fault { field: Some(field), detail: error.to_string(), ..Fault::default() }]
+        vec![Fault { field: Some(field), detail: error.into_inner().to_string(), ..Fault::default() }]
     })?;
     let mut faults = Faults::default();
     read.check(&mut faults);
