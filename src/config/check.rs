@@ -83,6 +83,12 @@ impl Config {
         if let Some(why) = self.browser_hosts.iter().find_map(|host| host.parse::<Host>().err()) {
             return Err(invalid("browser_hosts", why));
         }
+        let hosts: Vec<Host> = self.browser_hosts.iter().filter_map(|host| host.parse().ok()).collect();
+        if let Some(host) = hosts.iter().find(|host| hosts.iter().any(|other| host.contradicts(other))) {
+            let detail =
+                format!("{host} has two addresses, or one beside none: write the same address for each of its ports");
+            return Err(invalid("browser_hosts", detail));
+        }
         Ok(())
     }
 }

@@ -54,6 +54,7 @@ fn values_out_of_range_are_refused_with_the_name_of_the_setting() {
         ("cors_origins = [\"https://a.org/path\"]", "cors_origins"),
         ("browser_hosts = [\"*\"]", "browser_hosts"),
         ("browser_hosts = [\"https://a.org\"]", "browser_hosts"),
+        ("browser_hosts = [\"a.test:1=127.0.0.1\", \"a.test:2\"]", "browser_hosts"),
     ] {
         let error = load(file, &[]).unwrap_err().to_string();
         let place = if file.starts_with(name) { " (set in " } else { ": " };

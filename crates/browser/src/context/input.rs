@@ -97,13 +97,17 @@ impl Context {
     pub(super) async fn move_mouse(&self, place: (f64, f64)) -> Result<(), ActionFailure> {
         let held = self.held();
         self.mouse_event(mouse("mouseMoved", place, held.button(), held, 0)).await?;
-        match self.dragged() {
+        match self.dragged().filter(|_| held.buttons & 1 != 0) {
             Some(data) => self.lead_drag(&["dragEnter", "dragOver"], place, &data).await,
             None => Ok(()),
         }
     }
 
     pub(super) async fn press_button(&self, place: (f64, f64), click: Click) -> Result<(), ActionFailure> {
+        if click.button == Button::Left {
+            // What an earlier page let be dragged is no part of what begins now.
+            self.take_drag();
+        }
         let (button, bit) = name(click.button);
         let held = {
             let mut held = self.held.lock();
@@ -172,7 +176,10 @@ impl Context {
     }
 
     pub(super) async fn turn_wheel(&self, (x, y): (f64, f64), dx: f64, dy: f64) -> Result<(), ActionFailure> {
-        let event = json!({"type": "mouseWheel", "x": x, "y": y, "deltaX": dx, "deltaY": dy, "modifiers": self.held().modifiers, "pointerType": "mouse"});
+        let event = json!({
+            "type": "mouseWheel", "x": x, "y": y, "deltaX": dx, "deltaY": dy,
+            "modifiers": self.held().modifiers, "pointerType": "mouse",
+        });
         self.mouse_event(event).await
     }
 

@@ -53,6 +53,13 @@ impl Host {
         self.address
     }
 
+    /// True if both are the same name with another address, or only one of them has one.
+    #[must_use]
+    pub fn contradicts(&self, other: &Self) -> bool {
+        matches!((&self.name, &other.name), (Name::One(own), Name::One(others)) if own == others)
+            && self.address != other.address
+    }
+
     /// True if this is the name, and no pattern.
     pub(super) fn is_named(&self, name: &str) -> bool {
         matches!(&self.name, Name::One(own) if own == name)
@@ -167,6 +174,19 @@ mod tests {
             ("a.test=127.0.0.1", "a.test", true),
         ] {
             assert_eq!(host(pattern).covers(&host(other)), is_covered, "{pattern} {other}");
+        }
+    }
+
+    #[test]
+    fn a_name_has_one_address() {
+        for (one, other, contradicts) in [
+            ("a.test:1=127.0.0.1", "a.test:2=127.0.0.2", true),
+            ("a.test:1=127.0.0.1", "a.test:2", true),
+            ("a.test:1=127.0.0.1", "a.test:2=127.0.0.1", false),
+            ("a.test", "a.test:2", false),
+            ("*.test", "a.test=127.0.0.1", false),
+        ] {
+            assert_eq!(host(one).contradicts(&host(other)), contradicts, "{one} {other}");
         }
     }
 

@@ -4,7 +4,7 @@
 mod address;
 mod host;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,10 +84,12 @@ impl Upstream {
     /// # Errors
     /// [`Unanswered`], in words that a page can show.
     pub async fn fetch(&self, request: &Request) -> Result<Answer, Unanswered> {
-        if !self.0.hosts.iter().any(|host| host.has(&request.url)) {
+        let name = request.url.host_str().unwrap_or_default();
+        // An address that was written for a name with a port is for that port alone, though a pattern has the others too.
+        let written = written(&self.0.hosts, name);
+        if !self.0.hosts.iter().any(|host| host.has(&request.url) && host.address() == written) {
             return Ok(Answer::Blocked);
         }
-        let name = request.url.host_str().unwrap_or_default();
         let late = || Unanswered::Failed(format!("{name} did not answer within {} s", ANSWER_MAX.as_secs()));
         timeout(ANSWER_MAX, self.ask(request)).await.map_err(|_| late())?
     }
@@ -173,6 +175,11 @@ fn innermost(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
+/// The address that the operator wrote for a name.
+fn written(hosts: &[Host], name: &str) -> Option<IpAddr> {
+    hosts.iter().filter(|host| host.is_named(name)).find_map(Host::address)
+}
+
 /// Looks up names, and leaves out addresses that may not be reached.
 struct Looked {
     hosts: Vec<Host>,
@@ -180,7 +187,7 @@ struct Looked {
 
 impl Resolve for Looked {
     fn resolve(&self, name: Name) -> Resolving {
-        let written = self.hosts.iter().find(|host| host.is_named(name.as_str())).and_then(Host::address);
+        let written = written(&self.hosts, name.as_str());
         Box::pin(async move {
             if let Some(address) = written {
                 return Ok(Box::new(std::iter::once(SocketAddr::new(address, 0))) as Addrs);
@@ -196,5 +203,26 @@ impl Resolve for Looked {
             }
             Ok(Box::new(public.into_iter()) as Addrs)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_is_written_for_one_port_opens_no_other() {
+        let hosts = ["*.wild.test", "here.wild.test:1=127.0.0.1"].map(|host| host.parse().unwrap());
+        let upstream = Upstream::new(hosts.to_vec());
+        let asked = async |url: &str| {
+            let (method, url) = ("GET".to_owned(), url.parse().unwrap());
+            upstream.fetch(&Request { method, url, headers: Vec::new(), body: Vec::new(), is_document: true }).await
+        };
+        for url in ["http://here.wild.test/", "https://here.wild.test/", "http://other.test/", "http://127.0.0.1:1/"] {
+            assert_eq!(asked(url).await, Ok(Answer::Blocked), "{url}");
+        }
+        // Nobody listens there, and no name service was asked.
+        let refused = asked("http://here.wild.test:1/").await.unwrap_err();
+        assert!(matches!(&refused, Unanswered::Unreachable(why) if why.contains("refused")), "{refused:?}");
     }
 }

@@ -47,10 +47,10 @@ impl LiveHost {
     }
 }
 
-/// The first host that this server's operator does not let pages reach, in words.
+/// Checks that this server's operator lets pages reach every host.
 ///
 /// # Errors
-/// Says how it is let.
+/// With the place of the first that they may not reach, and what to do.
 pub(super) fn check_admitted(hosts: &[LiveHost], browsers: &Browsers) -> Result<(), (usize, String)> {
     let refused = hosts.iter().enumerate().find(|(_, live)| !browsers.upstream().admits(&live.host));
     refused.map_or(Ok(()), |(number, LiveHost { host, .. })| {

@@ -299,6 +299,9 @@ fn hosts(written: &[WrittenHost], faults: &mut Vec<Fault>) -> Vec<StoredHost> {
         if let Some(other) = stored.methods.iter().find(|method| !LIVE_METHODS.contains(&method.as_str())) {
             wrong(".methods", format!("{other:?} is none that is sent: use some of {}", LIVE_METHODS.join(", ")));
         }
+        if stored.methods.is_empty() {
+            wrong(".methods", "there must be one at least: leave it out for GET and HEAD".to_owned());
+        }
         hosts.push(stored);
     }
     hosts

@@ -139,20 +139,27 @@ async fn pages_of_a_real_host_are_played_where_the_operator_lets_them() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_way_leads_from_a_real_host_to_this_machine_or_to_others() {
     let (port, arrived) = shop();
-    let admitted = [format!("shop.test:{port}=127.0.0.1"), format!("localhost:{port}"), "*.wild.test".to_owned()];
+    let admitted = [
+        format!("shop.test:{port}=127.0.0.1"),
+        format!("localhost:{port}"),
+        "*.wild.test".to_owned(),
+        "pinned.wild.test:1=127.0.0.1".to_owned(),
+    ];
     let Some(fixture) = fixture_with(admitted.iter().map(|host| host.parse().expect("a host")).collect()).await else {
         return;
     };
-    // A host that the operator does not name, one that leads elsewhere than its name, and one that is given an address.
-    for (host, words) in [
-        (format!("other.test:{port}"), "start it with --browser-hosts"),
-        ("*.test".to_owned(), "start it with --browser-hosts"),
-        (format!("shop.test:{port}=127.0.0.1"), "cannot be given an address"),
-        ("http://shop.test".to_owned(), "is no host"),
+    let shop = format!("shop.test:{port}");
+    for (host, field, words) in [
+        (json!(format!("other.test:{port}")), "hosts[0]", "start it with --browser-hosts"),
+        (json!("*.test"), "hosts[0]", "start it with --browser-hosts"),
+        (json!(format!("{shop}=127.0.0.1")), "hosts[0]", "cannot be given an address"),
+        (json!("http://shop.test"), "hosts[0]", "is no host"),
+        (json!({"host": shop, "methods": []}), "hosts[0].methods", "one at least"),
+        (json!({"host": shop, "methods": ["TRACE"]}), "hosts[0].methods", "is none that is sent"),
     ] {
         let refused = fixture.publish(submission(manifest(port, &json!([host])))).await.expect_err("it is refused");
         assert!(refused[0].detail.contains(words), "{host}: {refused:?}");
-        assert_eq!(refused[0].field.as_deref(), Some("hosts[0]"));
+        assert_eq!(refused[0].field.as_deref(), Some(field), "{host}");
     }
     // A name that stands for this machine is reached only by the address that the operator writes for it: DNS decides nothing.
     let mut local = manifest(port, &json!([format!("localhost:{port}")]));
@@ -162,7 +169,7 @@ async fn no_way_leads_from_a_real_host_to_this_machine_or_to_others() {
     assert!(refused[0].detail.contains("no address on the public internet"), "{refused:?}");
     assert_eq!(arrived.try_iter().count(), 0, "nothing was sent");
 
-    let hosts = json!([format!("shop.test:{port}"), "*.wild.test"]);
+    let hosts = json!([shop, "*.wild.test"]);
     let mut readable = manifest(port, &hosts);
     let text = String::from_utf8(readable["web.yaml"].clone()).expect("text");
     let mut written: Value = serde_json::from_str(&text).expect("JSON");
