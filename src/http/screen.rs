@@ -113,7 +113,7 @@ async fn answer(
     let request = PageRequest { base, post: form.is_some(), path, query, form: form.unwrap_or_default() };
     let shown = app.sessions().screen(&principal.tenant, session, &request).await.map_err(Failure::from);
     match shown {
-        Ok(Screen::Live(page)) => Ok(html(StatusCode::OK, page)),
+        Ok(Screen::Page(page)) => Ok(html(StatusCode::OK, page)),
         Ok(Screen::Asset(media, text)) => Ok(asset(media, text)),
         Ok(Screen::Turns(actions)) => {
             match take_turns(app, principal, session, actions).await {

@@ -58,15 +58,16 @@ def look_at_replay(browser, path):
     page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     page.goto(f"file://{path}")
     steps = page.locator("nav button")
-    expect(steps.count() == len(ACTIONS), f"{steps.count()} steps are listed")
-    for number, action in enumerate(ACTIONS):
+    expected = ["The beginning", *ACTIONS]
+    expect(steps.count() == len(expected), f"{steps.count()} steps are listed")
+    for number, action in enumerate(expected):
         steps.nth(number).click()
-        expect(action in page.locator("#step").inner_text(), f"step {number + 1} is {page.locator('#step').inner_text()}")
+        expect(action in page.locator("#step").inner_text(), f"step {number} is {page.locator('#step').inner_text()}")
         width = page.locator("#view img").evaluate("async (image) => { await image.decode(); return image.naturalWidth; }")
-        expect(width == 1280, f"the picture of step {number + 1} is {width} pixels wide")
+        expect(width == 1280, f"the picture of step {number} is {width} pixels wide")
     page.keyboard.press("ArrowUp")
     expect("screenshot" in page.locator("#step").inner_text(), "the arrow leads to no other step")
-    steps.nth(0).click()
+    steps.nth(1).click()
     expect("http://shop.test/orders" in page.locator("#view table").inner_text(), "the request is not listed")
     expect(page.title().startswith("Replay of epi_"), f"the title is {page.title()}: a text of the episode became a script")
     expect(not faults, f"the replay has faults: {faults}")
@@ -85,6 +86,10 @@ def look_at_trace(browser, folder):
         titles = page.locator(".action-title").all_inner_texts()
         expect(len(titles) == len(ACTIONS), f"the viewer lists {titles}")
         expect("Orders" in titles[0], f"the first action is {titles[0]}")
+        page.locator(".action-title").nth(0).click()
+        page.get_by_text("Before", exact=True).click()
+        shown = page.frame_locator("iframe.snapshot-visible").locator("img").first
+        expect(shown.get_attribute("src").startswith("data:image/"), "there is no page before the first action")
         page.locator(".action-title").nth(1).click()
         page.get_by_text("Errors", exact=True).first.click()
         page.wait_for_selector("text=there is no element")

@@ -306,12 +306,47 @@ async fn the_page_needs_nothing_but_its_path_and_acts_in_its_session_alone() {
     let ended = form("end%3Astatus=ok&end%3Acode=").send().await.unwrap();
     assert_eq!(ended.status(), StatusCode::SEE_OTHER);
     let over = browser.get(at(page)).send().await.unwrap();
-    assert!(over.status() == StatusCode::OK && over.text().await.unwrap().contains("session is over"));
+    assert_eq!(over.status(), StatusCode::OK);
+    let over = over.text().await.unwrap();
+    // The last screen stays. Who has the path acts in the session, and sees no verdict unless it was opened so.
+    assert!(over.contains("episode is over") && !over.contains("Score") && !over.contains("End the task"), "{over}");
+    let elsewhere = browser.get(at(&format!("{page}/tools"))).send().await.unwrap();
+    assert_eq!(elsewhere.status(), StatusCode::OK);
     let late = form("go=home").send().await.unwrap();
     assert_eq!(late.status(), StatusCode::SEE_OTHER);
     assert_eq!(server.get(&format!("/v1/sessions/{}", id(&session))).await.ok()["seq"], 2);
     server.delete(&format!("/v1/sessions/{}", id(&session))).await.ok();
     assert_eq!(browser.get(at(page)).send().await.unwrap().status(), StatusCode::GONE);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_page_of_an_ended_episode_shows_its_verdict_where_the_session_was_opened_so() {
+    let server = with_toolshed().await;
+    let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let session = open(&server, 0, &json!({"surface": "gui", "show_verdict": true})).await;
+    let page = format!("{}{}", server.url(), session["page"].as_str().unwrap());
+    let shown = async || browser.get(&page).send().await.unwrap().text().await.unwrap();
+    assert!(!shown().await.contains("Score"));
+    let form = browser.post(&page).header("content-type", "application/x-www-form-urlencoded");
+    assert_eq!(form.body("end%3Astatus=ok&end%3Acode=").send().await.unwrap().status(), StatusCode::SEE_OTHER);
+    let over = shown().await;
+    let session = server.get(&format!("/v1/sessions/{}", session["id"].as_str().unwrap())).await.ok();
+    let verdict = server.get(&format!("/v1/episodes/{}/verdicts", session["episode"].as_str().unwrap())).await.ok();
+    let checks = verdict["data"][0]["checks"].as_array().expect("checks").clone();
+    assert!(!checks.is_empty());
+    for said in checks.iter().map(|check| check["name"].as_str().unwrap()).chain(["Score", "episode is over"]) {
+        assert!(over.contains(said), "{said}: {over}");
+    }
+    for (config, field) in [
+        (json!({"show_verdict": true}), "config.show_verdict"),
+        (json!({"surface": "browser", "show_verdict": true}), "config.show_verdict"),
+        (json!({"surface": "gui", "show_verdict": "yes"}), "config.show_verdict"),
+    ] {
+        let body = json!({"environment": "app/toolshed", "config": config});
+        let refused = server.post("/v1/sessions", &body).await;
+        assert!(refused.code() == "invalid" && refused.body.to_string().contains(field), "{}", refused.body);
+    }
     server.stop().await;
 }
 

@@ -500,6 +500,15 @@ async fn a_recorded_episode_becomes_a_page_and_a_trace() {
     assert_eq!(kinds, expected.each_ref().map(|(kind, media)| (kind, media)));
     assert_eq!(blocks[1]["requests"], json!(0), "nothing was asked for: {}", blocks[1]);
     let episode = session["episode"].as_str().unwrap();
+    // What was seen first is told too, also of a copy, which did not see it.
+    let fork = format!("/v1/sessions/{}/fork", session["id"].as_str().unwrap());
+    let copy = server.post(&fork, &json!({"count": 1})).await.ok()["data"][0].take();
+    for told in [episode, copy["episode"].as_str().unwrap()] {
+        let told = server.get(&format!("/v1/episodes/{told}/trajectory")).await.ok();
+        assert_eq!(told["opening"]["content"], session["observation"]["content"]);
+        assert_eq!(told["opening"]["text"], session["observation"]["text"]);
+    }
+    close(&server, &copy).await;
     let recording = async |form: &str| {
         let path = format!("/v1/episodes/{episode}/trajectory?format={form}");
         blob(&server, &path, server.key()).await
@@ -507,7 +516,9 @@ async fn a_recorded_episode_becomes_a_page_and_a_trace() {
     let (status, media, page) = recording("html").await;
     let page = String::from_utf8(page).expect("a page is text");
     assert_eq!((status, media.as_str()), (200, "text/html; charset=utf-8"));
-    for part in ["data:image/webp;base64,UklGR", "http://shop.test/orders", "there is no element", "<script>"] {
+    let parts =
+        ["data:image/webp;base64,UklGR", "http://shop.test/orders", "there is no element", "the beginning", "<script>"];
+    for part in parts {
         assert!(page.contains(part), "{part}");
     }
     assert_eq!(page.matches("</script>").count(), 2, "nothing in the data ends the element that it stands in");
@@ -520,6 +531,44 @@ async fn a_recorded_episode_becomes_a_page_and_a_trace() {
     {
         assert!(trace.contains(part), "{part}");
     }
+    server.stop().await;
+}
+
+/// Rows of an endless list that a page shows, and the address of the page.
+fn shown_rows(step: &Value) -> (u64, &str) {
+    let said = text(step).split(" shown").next().and_then(|before| before.rsplit(['\'', ' ']).next());
+    let rows = said.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("{}", text(step)));
+    (rows, step["observation"]["data"]["tabs"][0]["url"].as_str().expect("an address"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endless_list_goes_on_as_one_comes_near_its_end() {
+    let Some(server) = with_browsers().await else { return };
+    let session = open(&server, "app/mail", 1, "browser").await;
+    let first = act(&server, &session, "goto('http://mail.test/mails')").await;
+    let (rows, _) = shown_rows(&first);
+    assert!(rows > 1, "{}", text(&first));
+    let second = act(&server, &session, "scroll(0, 5000)").await;
+    assert_eq!(shown_rows(&second), (2 * rows, "http://mail.test/mails?page=2"));
+    let third = act(&server, &session, "scroll(0, 5000)").await;
+    let (all, address) = shown_rows(&third);
+    assert!(all > 2 * rows && address == "http://mail.test/mails?page=3", "{}", text(&third));
+    // Elements that were there stay what they are.
+    let id = id_of(text(&first), "button 'Star").to_owned();
+    assert!(text(&third).contains(&format!("[{id}] button")), "{}", text(&third));
+    // A copy has the same page, and so has whoever comes back from elsewhere or loads it again.
+    let fork = format!("/v1/sessions/{}/fork", session["id"].as_str().unwrap());
+    let copy = server.post(&fork, &json!({"count": 1})).await.ok()["data"][0].take();
+    let copied = act(&server, &copy, "noop(0)").await;
+    assert_eq!((copied["observation"]["data"].get("differs"), shown_rows(&copied)), (None, (all, address)));
+    close(&server, &copy).await;
+    let elsewhere = act(&server, &session, "click('css=main li:first-child .row-link')").await;
+    assert!(!text(&elsewhere).contains(" shown"), "{}", text(&elsewhere));
+    assert_eq!(shown_rows(&act(&server, &session, "go_back()").await), (all, address));
+    assert_eq!(shown_rows(&act(&server, &session, "reload()").await), (all, address));
+    // What is done at a row leads back to all of them.
+    let starred = act(&server, &session, "click('css=li:first-child button[aria-label^=\"Star:\"]')").await;
+    assert_eq!(shown_rows(&starred), (all, address), "{}", text(&starred));
     server.stop().await;
 }
 

@@ -106,7 +106,8 @@
   // What the page looks like follows what its scripts did: scrolling, sizes, and who watches them. A tab behind others is not drawn.
   const draw = () =>
     new real.Promise((resolve) => {
-      real.setTimeout.call(self, resolve, 100);
+      const isDrawn = self === self.top && document.visibilityState === "visible";
+      real.setTimeout.call(self, resolve, isDrawn ? 2000 : 100);
       if (real.frame) real.frame.call(self, () => real.frame.call(self, resolve));
     });
   const due = (end) => {

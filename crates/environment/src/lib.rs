@@ -24,6 +24,7 @@ use palestra_protocol::environment::Environment as Spec;
 use palestra_protocol::id::EpisodeId;
 use palestra_protocol::observation::Observation;
 use palestra_protocol::shared::Shared;
+use palestra_protocol::verdict::Verdict;
 pub use palestra_state::secrets::Secrets;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value};
@@ -252,11 +253,12 @@ pub trait Environment: Send + Sync {
     /// An independent copy of this place.
     fn fork(&self) -> Box<dyn Environment>;
 
-    /// Answers a browser that looks at an address of the screen, or sends a form there. Nothing is done yet.
+    /// Answers a browser that looks at an address of the screen, or sends a form there. Nothing is done yet, and nothing can be done
+    /// after the end of the episode.
     ///
     /// # Errors
     /// In words, when the page has no such form.
-    fn page(&self, _request: &PageRequest<'_>) -> Result<PageAnswer, String> {
+    fn page(&self, _request: &PageRequest<'_>, _end: Option<PageEnd<'_>>) -> Result<PageAnswer, String> {
         Ok(PageAnswer::None)
     }
 
@@ -279,6 +281,14 @@ pub struct PageRequest<'a> {
     pub query: &'a str,
     /// The fields of the form.
     pub form: &'a [(String, String)],
+}
+
+/// The end of an episode, for its page.
+#[derive(Debug, Clone, Copy)]
+pub struct PageEnd<'a> {
+    /// The verdict, if there is one. A page may show it only where the session was opened so that it does: who has its path acts in
+    /// the session.
+    pub verdict: Option<&'a Verdict>,
 }
 
 /// Answer to a browser.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::action::Action;
 use crate::environment::Task;
 use crate::id::{EpisodeId, GroupId, RunId, SessionId};
+use crate::observation::Observation;
 use crate::step::{Stepped, StopReason};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
@@ -95,6 +96,9 @@ pub struct Trajectory {
     pub episode: Episode,
     /// The problem.
     pub task: Task,
+    /// The first observation, where it names contents such as a picture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<Observation>,
     /// Every step from the first, those before a fork included.
     pub steps: Vec<StepRecord>,
 }

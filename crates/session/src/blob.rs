@@ -4,7 +4,7 @@ use palestra_environment::blob::Blob;
 use palestra_protocol::id::{EpisodeId, SessionId};
 use palestra_protocol::observation::Observation;
 use palestra_store::Tenant;
-use palestra_store::row::{BlobRow, Record};
+use palestra_store::row::{BlobRow, EpisodeRow, Record};
 use serde_json::Value;
 
 use super::cell::Live;
@@ -30,15 +30,29 @@ pub(super) fn keep(live: &mut Live, observation: &mut Observation) -> Vec<Record
     Vec::new()
 }
 
-/// The same for the first observation of an episode.
+/// The same for the first observation of an episode, which is stored itself where it names contents: no step tells it.
 pub(super) fn keep_first(live: &mut Live) -> Vec<Record> {
-    let mut first = live.first.take();
-    let records = first.as_mut().map(|first| keep(live, first)).unwrap_or_default();
-    live.first = first;
+    let Some(mut first) = live.first.take() else { return Vec::new() };
+    let mut records = keep(live, &mut first);
+    if !records.is_empty() {
+        records.push(Record::Opening { episode: live.episode.id, observation: first.clone() });
+    }
+    live.first = Some(first);
     records
 }
 
 impl Sessions {
+    /// The first observation of an episode, that before a fork included, where it was stored.
+    pub(super) async fn stored_opening(&self, episode: &EpisodeRow) -> Result<Option<Observation>, SessionError> {
+        let (mut id, mut origin) = (episode.id, episode.origin);
+        loop {
+            let stored = self.0.store.opening(id).await?;
+            let Some(before) = origin.filter(|_| stored.is_none()) else { return Ok(stored) };
+            id = before.episode;
+            origin = self.0.store.episode(&episode.tenant, id).await?.ok_or(SessionError::NotFound("episode"))?.origin;
+        }
+    }
+
     /// Content that an observation of an episode named, those before a fork included.
     ///
     /// # Errors

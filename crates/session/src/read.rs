@@ -235,7 +235,8 @@ impl Sessions {
         let entry = self.0.catalog.resolve(tenant, &format!("{}@{}", row.environment, row.version)).await?;
         let task = self.0.catalog.task_of_id(&entry, &row.task).await?;
         let steps = self.recorded_rows(&row).await?.iter().map(step_view).collect::<Result<_, _>>()?;
-        Ok(Trajectory { episode: episode_view(row), task: task.public.clone(), steps })
+        let opening = self.stored_opening(&row).await?;
+        Ok(Trajectory { episode: episode_view(row), task: task.public.clone(), opening, steps })
     }
 
     /// Every verdict of an episode, oldest first.

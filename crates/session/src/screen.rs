@@ -4,19 +4,19 @@ use palestra_protocol::action::Action;
 use palestra_protocol::id::SessionId;
 
 use super::{SessionError, Sessions, turn};
-use palestra_environment::{PageAnswer, PageCall, PageRequest, Place};
+use palestra_environment::{PageAnswer, PageCall, PageEnd, PageRequest, Place};
 use palestra_store::Tenant;
 
 /// The content of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Screen {
-    /// The screen of an episode that goes on, as HTML.
-    Live(String),
+    /// The screen as HTML: the present one, or after the end of the episode the last one.
+    Page(String),
     /// A style sheet, script or picture with its media type.
     Asset(&'static str, String),
     /// Actions to take, each of them a turn; then the browser goes to the present address.
     Turns(Vec<Action>),
-    /// Nothing: the episode is over.
+    /// Nothing: the episode is over, and its environment is gone.
     Over,
 }
 
@@ -33,14 +33,12 @@ impl Sessions {
     ) -> Result<Screen, SessionError> {
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
-        if !live.running() {
-            return Ok(Screen::Over);
-        }
         let Some(Place::Pure(place)) = &live.place else { return Ok(Screen::Over) };
-        let answer = turn::guard("environment", || place.page(request));
+        let end = (!live.running()).then(|| PageEnd { verdict: live.verdict.as_deref() });
+        let answer = turn::guard("environment", || place.page(request, end));
         let answer = answer.map_err(|error| SessionError::Internal(error.detail))?;
         match answer.map_err(|why| super::error::fault("form", &why))? {
-            PageAnswer::Html(page) => Ok(Screen::Live(page)),
+            PageAnswer::Html(page) => Ok(Screen::Page(page)),
             PageAnswer::Asset(media, text) => Ok(Screen::Asset(media, text)),
             PageAnswer::Calls(calls) => {
                 let action = |PageCall { tool, arguments }| Action::Tool { tool, arguments };
@@ -50,14 +48,14 @@ impl Sessions {
         }
     }
 
-    /// The address of the present screen of a session behind the base of its pages; none where the episode is over.
+    /// The address of the present screen of a session behind the base of its pages; none where its environment is gone.
     ///
     /// # Errors
     /// When there is no such session.
     pub async fn page_address(&self, tenant: &Tenant, id: SessionId) -> Result<Option<String>, SessionError> {
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
-        let Some(Place::Pure(place)) = live.place.as_ref().filter(|_| live.running()) else { return Ok(None) };
+        let Some(Place::Pure(place)) = &live.place else { return Ok(None) };
         let address = turn::guard("environment", || place.page_address());
         address.map_err(|error| SessionError::Internal(error.detail))
     }

@@ -19,6 +19,7 @@ const INSERT_EPISODES: Bulk = episode::EPISODES.insert("", "episode");
 const INSERT_INTENTS: Bulk = step::INTENTS.insert("", "intent");
 const INSERT_STEPS: Bulk = step::STEPS.insert("", "step");
 const INSERT_BLOBS: Bulk = blob::BLOBS.insert("ON CONFLICT DO NOTHING", "blob");
+const INSERT_OPENINGS: Bulk = blob::OPENINGS.insert("ON CONFLICT DO NOTHING", "opening");
 const INSERT_STATES: Bulk = verdict::STATES.insert("ON CONFLICT DO NOTHING", "state");
 const INSERT_VERDICTS: Bulk = verdict::VERDICTS.insert("ON CONFLICT DO NOTHING", "verdict");
 const INSERT_SNAPSHOTS: Bulk = snapshot::SNAPSHOTS.insert("", "snapshot");
@@ -106,6 +107,7 @@ pub(super) struct Batch<'a> {
     intents: Vec<BulkRow<'a>>,
     steps: Vec<BulkRow<'a>>,
     blobs: Vec<BulkRow<'a>>,
+    openings: Vec<BulkRow<'a>>,
     settled: Vec<BulkRow<'a>>,
     ends: Updates<'a, EpisodeId>,
     states: Vec<BulkRow<'a>>,
@@ -138,6 +140,9 @@ impl<'a> Batch<'a> {
             }
             Record::Step(row) => self.steps.push(step::encode(row)?),
             Record::Blob(row) => self.blobs.push(blob::encode(row)),
+            Record::Opening { episode, observation } => {
+                self.openings.push(blob::encode_opening(*episode, observation)?);
+            }
             Record::IntentSettled { episode, seq } => self.settled.push(vec![id(episode), number(*seq)?]),
             Record::EpisodeEnd { episode, seq, terminated, truncated, reason, at } => {
                 let row = vec![
@@ -182,13 +187,14 @@ impl<'a> Batch<'a> {
 
     /// Every statement that has rows, with them, in an order in which each finds the rows that it refers to.
     pub(super) fn statements(&self) -> impl Iterator<Item = (&Bulk, &[BulkRow<'a>])> {
-        let all: [(&Bulk, &[BulkRow<'a>]); 14] = [
+        let all: [(&Bulk, &[BulkRow<'a>]); 15] = [
             (&INSERT_SESSIONS, &self.sessions),
             (&INSERT_EPISODES, &self.episodes),
             (&UPDATE_CURRENT_EPISODES, &self.current_episodes.rows),
             (&INSERT_INTENTS, &self.intents),
             (&INSERT_STEPS, &self.steps),
             (&INSERT_BLOBS, &self.blobs),
+            (&INSERT_OPENINGS, &self.openings),
             (&DELETE_INTENTS, &self.settled),
             (&END_EPISODES, &self.ends.rows),
             (&INSERT_STATES, &self.states),

@@ -8,7 +8,7 @@ use palestra_protocol::environment::Limits;
 use palestra_protocol::episode::{EpisodeState, Origin};
 use palestra_protocol::id::{EpisodeId, GroupId, KeyId, RunId, SessionId, SnapshotId};
 use palestra_protocol::key::Scope;
-use palestra_protocol::observation::Observe;
+use palestra_protocol::observation::{Observation, Observe};
 use palestra_protocol::run::{RunPlan, RunState};
 use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMode};
 use palestra_protocol::step::StopReason;
@@ -39,6 +39,13 @@ pub enum Record {
     Step(Box<StepRow>),
     /// Content that an observation of an episode names; storing it twice is the same as once.
     Blob(BlobRow),
+    /// The first observation of an episode; storing it twice is the same as once.
+    Opening {
+        /// The episode.
+        episode: EpisodeId,
+        /// The observation.
+        observation: Box<Observation>,
+    },
     /// An intent is deleted, because its step is recorded.
     IntentSettled {
         /// The episode.

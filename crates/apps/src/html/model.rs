@@ -7,6 +7,7 @@ use minijinja::Value;
 use serde::Serialize;
 
 use super::cell::{Cell, Reader, cell};
+use super::endless::Earlier;
 use super::form::{OPTION, TEXT};
 use super::month::{Week, weeks};
 use super::value;
@@ -86,15 +87,15 @@ struct Choice {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct List {
     view: Arc<str>,
-    id: Arc<str>,
+    pub(super) id: Arc<str>,
     label: String,
     looks: ListLooks,
-    rows: Vec<Arc<Row>>,
-    groups: Vec<Group>,
+    pub(super) rows: Vec<Arc<Row>>,
+    pub(super) groups: Vec<Group>,
     weeks: Vec<Week<Row>>,
     columns: Vec<Column>,
     controls: Vec<Node>,
-    pages: Option<Pages>,
+    pub(super) pages: Option<Pages>,
     /// Text where there is no row.
     empty: Option<String>,
     /// The address of its screen, without the base.
@@ -114,9 +115,9 @@ struct Act {
 }
 
 #[derive(Debug, Serialize)]
-struct Group {
-    label: String,
-    rows: Vec<Arc<Row>>,
+pub(super) struct Group {
+    pub(super) label: String,
+    pub(super) rows: Vec<Arc<Row>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -145,12 +146,18 @@ pub(super) struct Row {
 
 /// Pages of a list.
 #[derive(Debug, Default, Clone, Serialize)]
-struct Pages {
-    page: usize,
+pub(super) struct Pages {
+    pub(super) page: usize,
     pages: usize,
     total: usize,
-    previous: Option<String>,
+    pub(super) previous: Option<String>,
     next: Option<String>,
+    /// Of an endless list: its rows up to the present page, as far as they stand together.
+    pub(super) shown: usize,
+    /// Of an endless list: those of the pages before.
+    pub(super) fresh: usize,
+    /// True if the rows of the next page come by themselves.
+    pub(super) grows: bool,
 }
 
 /// Turns elements into what templates see.
@@ -161,6 +168,9 @@ pub(super) struct Modeller<'a> {
     pub(super) base: &'a str,
     /// Most rows of a list.
     pub(super) take: usize,
+    pub(super) earlier: &'a Earlier,
+    /// True if endless lists may go on by themselves.
+    pub(super) grows: bool,
 }
 
 impl Modeller<'_> {
@@ -297,6 +307,18 @@ impl Modeller<'_> {
     }
 
     fn list(&self, element: &Element, view: usize) -> List {
+        let mut list = self.page_of(element, view);
+        self.go_on(&mut list, view);
+        if list.rows.len() > self.take {
+            list.rows.truncate(self.take);
+            list.groups.clear();
+        }
+        self.finish(&mut list);
+        list
+    }
+
+    /// The present page of a list.
+    pub(super) fn page_of(&self, element: &Element, view: usize) -> List {
         let view = &self.world.app().views[view];
         let looks = self.looks.lists.get(&view.name).cloned().unwrap_or_default();
         let mut list = List {
@@ -327,11 +349,6 @@ impl Modeller<'_> {
             }
         }
         list.pages = self.turned(&other);
-        if list.rows.len() > self.take {
-            list.rows.truncate(self.take);
-            list.groups.clear();
-        }
-        self.finish(&mut list);
         list
     }
 

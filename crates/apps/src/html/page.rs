@@ -7,6 +7,7 @@ use imbl::OrdMap;
 use minijinja::Value;
 use serde::Serialize;
 
+use super::endless::{Earlier, earlier};
 use super::model::{Modeller, Node};
 use super::value;
 use crate::app::screen::ViewInputKind;
@@ -27,6 +28,8 @@ pub struct Frame<'a> {
     pub task: Option<TaskBar<'a>>,
     /// The end of the episode, if it is over.
     pub over: Option<Ended>,
+    /// True if endless lists may ask for their further rows by themselves: where a look at an address is no turn.
+    pub grows: bool,
 }
 
 /// The task, as a person who plays reads it.
@@ -48,8 +51,10 @@ pub struct Ended {
 /// A verdict, as far as a page shows it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Score {
-    /// From 0 to 1.
-    pub score: f64,
+    /// From 0 to 1; none where the episode was not scored.
+    pub score: Option<f64>,
+    /// `scored`, or the reason why it was not.
+    pub status: String,
     /// The clauses of the goal.
     pub checks: Vec<CheckLine>,
 }
@@ -128,7 +133,7 @@ impl Author<'_> {
         Ok(Value::from_pairs([
             ("app", value(BTreeMap::from(about))),
             ("page", self.page(sheet, &title)),
-            ("screen", self.screen(sheet, usize::MAX)),
+            ("screen", self.screen(sheet, usize::MAX, &earlier(self.viewer, self.world, self.looks, sheet)?)),
             (
                 "panels",
                 Value::from_pairs([
@@ -239,7 +244,7 @@ impl Author<'_> {
         let sheet = self.viewer.sheet_beside(self.world, panel.screen, &view)?;
         let title =
             panel.title.as_deref().map_or_else(|| self.screen_label(&screen.name, &screen.label), str::to_owned);
-        let screen = self.screen(&sheet, panel.take);
+        let screen = self.screen(&sheet, panel.take, &Earlier::new());
         Ok(Value::from_pairs([
             ("title", Value::from(title)),
             ("href", Value::from(self.address(&sheet.address))),
@@ -253,8 +258,9 @@ impl Author<'_> {
     }
 
     /// A screen as templates see it.
-    fn screen(&self, sheet: &Sheet, take: usize) -> Value {
-        let modeller = Modeller { world: self.world, looks: self.looks, sheet, base: self.frame.base, take };
+    fn screen(&self, sheet: &Sheet, take: usize, earlier: &Earlier) -> Value {
+        let &Frame { base, grows, .. } = self.frame;
+        let modeller = Modeller { world: self.world, looks: self.looks, sheet, base, take, earlier, grows };
         let elements = body(&sheet.tree.elements);
         let nodes = modeller.nodes(elements);
         let toolbar = Node::toolbar(&nodes, sheet, self.world);

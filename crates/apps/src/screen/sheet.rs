@@ -37,9 +37,7 @@ impl Sheet {
             Command::Set { key, text } => {
                 let screen = &world.app().screens.screens[self.place.screen];
                 screen.view_inputs.iter().find(|input| input.key == *key)?;
-                let mut place = self.place.clone();
-                place.inputs.insert(Arc::clone(key), Arc::clone(text));
-                Some(address::show(world, &place))
+                Some(address::show(world, &self.with(key, text)))
             }
             Command::Follow { link, locals, form } if !link.asks() => {
                 let place = Builder::new(world, &self.place, None).target(&link.way, locals, form).ok()?;
@@ -47,6 +45,25 @@ impl Sheet {
             }
             _ => None,
         }
+    }
+
+    /// The screen with another page of a list, which a button of that list turns; none where it turns none.
+    pub(crate) fn turned(
+        &self,
+        viewer: &Viewer,
+        world: &World,
+        button: &Element,
+        page: usize,
+    ) -> Option<Result<Self, CallError>> {
+        let Some(Command::Set { key, .. }) = &button.command else { return None };
+        let place = OpenScreen { dialogs: imbl::Vector::new(), ..self.with(key, &page.to_string().into()) };
+        Some(Self::build(viewer, world, &place, false))
+    }
+
+    fn with(&self, key: &Arc<str>, text: &Arc<str>) -> OpenScreen {
+        let mut place = self.place.clone();
+        place.inputs.insert(Arc::clone(key), Arc::clone(text));
+        place
     }
 
     /// The word of an input in the address.

@@ -3,6 +3,7 @@
 mod addresses;
 mod browser;
 mod calls;
+mod endless;
 mod faults;
 mod fixture;
 mod hostile;

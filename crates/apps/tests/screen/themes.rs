@@ -93,7 +93,15 @@ fn the_task_and_its_end_stand_on_the_page_for_who_may_see_them() {
     let over = shown(&app, &Frame { task: task.clone(), over: Some(Ended::default()), ..Frame::default() });
     assert!(over.contains("episode is over") && !over.contains("Score") && !over.contains("End the task"), "{over}");
     let checks = vec![CheckLine { name: "lent".to_owned(), passed: false, evidence: "no loan".to_owned() }];
-    let ended = Ended { verdict: Some(Score { score: 0.5, checks }) };
-    let judged = shown(&app, &Frame { task, over: Some(ended), ..Frame::default() });
-    assert!(judged.contains("0.5") && judged.contains("no loan"), "{judged}");
+    let judged = |score, status: &str| {
+        let verdict = Some(Score { score, status: status.to_owned(), checks: checks.clone() });
+        shown(&app, &Frame { task: task.clone(), over: Some(Ended { verdict }), ..Frame::default() })
+    };
+    let scored = judged(Some(0.5), "scored");
+    assert!(scored.contains("0.5") && scored.contains("no loan") && !scored.contains("Not scored"), "{scored}");
+    let unscored = judged(None, "infra_error");
+    assert!(
+        unscored.contains("Not scored") && unscored.contains("infra error") && !unscored.contains("Score:"),
+        "{unscored}"
+    );
 }

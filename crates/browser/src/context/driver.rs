@@ -16,6 +16,9 @@ use crate::site::{Answer, Request};
 /// Requests of one tab that wait for answers at once.
 const WAITING_MAX: usize = 8;
 
+/// Types of requests that scripts make and go on from.
+const SCRIPTED: [&str; 2] = ["Fetch", "XHR"];
+
 /// Listens to one tab until it is closed.
 #[derive(Clone)]
 pub(super) struct Driver {
@@ -89,6 +92,12 @@ impl Driver {
             match method {
                 "Page.frameStartedLoading" => drop(tab.loading.insert(frame)),
                 "Page.frameStoppedLoading" => drop(tab.loading.remove(&frame)),
+                "Network.requestWillBeSent" if SCRIPTED.contains(&text("type")) => {
+                    tab.calls.insert(text("requestId").to_owned());
+                }
+                "Network.loadingFinished" | "Network.loadingFailed" => {
+                    tab.is_answered |= tab.calls.remove(text("requestId"));
+                }
                 "Page.frameDetached" => {
                     tab.loading.remove(&frame);
                     tab.scripts.remove(&frame);
@@ -96,6 +105,8 @@ impl Driver {
                 "Page.frameNavigated" => {
                     tab.documents += 1;
                     if params["frame"]["parentId"].is_null() {
+                        // Nobody waits any more for what the document before it asked for.
+                        tab.calls.clear();
                         let fragment = params["frame"]["urlFragment"].as_str().unwrap_or_default();
                         tab.url = format!("{}{fragment}", params["frame"]["url"].as_str().unwrap_or_default());
                         params["frame"]["loaderId"].as_str().unwrap_or_default().clone_into(&mut tab.document);
@@ -132,6 +143,7 @@ impl Driver {
                     tab.crashed = true;
                     tab.scripts.clear();
                     tab.loading.clear();
+                    tab.calls.clear();
                 }
                 _ => {}
             }

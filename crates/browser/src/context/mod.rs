@@ -233,6 +233,8 @@ impl TabSetup {
         let commands = [
             ("Page.enable", json!({})),
             ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
+            // Told of requests, it keeps no bodies.
+            ("Network.enable", json!({"maxTotalBufferSize": 0, "maxResourceBufferSize": 0})),
             ("Runtime.enable", json!({})),
             ("Log.enable", json!({})),
             ("DOM.enable", json!({})),

@@ -199,7 +199,9 @@ impl Context {
 
 fn is_active(node: &Node) -> bool {
     let acts = ACTIVE.iter().any(|role| node.role.eq_ignore_ascii_case(role)) || node.is("focusable");
-    acts && node.id.is_some() && node.backend.is_some() && !node.is("disabled") && node.role != "Iframe"
+    // The main part takes the focus so that one can skip to it, and does nothing.
+    let passive = ["Iframe", "main"].contains(&&*node.role);
+    acts && node.id.is_some() && node.backend.is_some() && !node.is("disabled") && !passive
 }
 
 /// The upright rectangle around a quad of eight numbers, where it has an area.

@@ -14,6 +14,8 @@ use crate::error::BrowserError;
 const REST_MAX: Duration = Duration::from_secs(15);
 /// Longest real time that the scripts of a page run for one advance of its clock.
 const SCRIPTS_MAX: Duration = Duration::from_secs(5);
+/// Answers that the scripts of a page go on from one after the other, for one advance of its clock.
+const ANSWERS_MAX: u32 = 100;
 /// Documents that one action may lead to, one after the other.
 const ROUNDS_MAX: u32 = 8;
 
@@ -36,7 +38,7 @@ impl Context {
         let deadline = Instant::now() + REST_MAX;
         let breathe = self.clock.lock().breathe();
         self.in_every_frame(&breathe).await?;
-        let mut rest = self.wait_until_quiet(deadline).await?;
+        let mut rest = self.rest(deadline).await?;
         let now_ms = {
             let mut clock = self.clock.lock();
             clock.now_ms += i64::from(milliseconds);
@@ -49,10 +51,27 @@ impl Context {
             self.renew_scripts().await?;
             let before = self.documents();
             self.advance_to(now_ms).await?;
-            rest = self.wait_until_quiet(deadline).await?;
+            rest = self.rest(deadline).await?;
             if self.documents() == before {
                 break;
             }
+        }
+        Ok(rest)
+    }
+
+    /// Waits until the tab in front is quiet and its scripts have gone on from what they were answered.
+    async fn rest(&self, deadline: Instant) -> Result<Rest, BrowserError> {
+        let mut rest = self.wait_until_quiet(deadline).await?;
+        for _ in 0..ANSWERS_MAX {
+            let is_answered = |state: &mut super::state::State| {
+                state.front_mut().is_some_and(|tab| std::mem::take(&mut tab.is_answered))
+            };
+            if rest != Rest::Quiet || !self.shared.change(is_answered) {
+                break;
+            }
+            let breathe = self.clock.lock().breathe();
+            self.in_every_frame(&breathe).await?;
+            rest = self.wait_until_quiet(deadline).await?;
         }
         Ok(rest)
     }

@@ -33,6 +33,10 @@ pub(crate) struct Tab {
     pub(crate) loading: BTreeSet<String>,
     /// Requests that are being answered.
     pub(crate) requests: usize,
+    /// Requests of scripts whose answers have not arrived whole.
+    pub(crate) calls: BTreeSet<String>,
+    /// True if such an answer arrived that the script may not have gone on from.
+    pub(crate) is_answered: bool,
     pub(crate) dialog: Option<Dialog>,
     /// The document of its main frame.
     pub(crate) document: String,
@@ -89,6 +93,11 @@ impl State {
         self.tabs.get(self.front).or_else(|| self.tabs.last())
     }
 
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Tab> {
+        let place = self.front.min(self.tabs.len().saturating_sub(1));
+        self.tabs.get_mut(place)
+    }
+
     pub(crate) fn tab(&mut self, target: &str) -> Option<&mut Tab> {
         self.tabs.iter_mut().find(|tab| tab.target == target)
     }
@@ -126,6 +135,8 @@ impl Tab {
             url: String::new(),
             loading: BTreeSet::new(),
             requests: 0,
+            calls: BTreeSet::new(),
+            is_answered: false,
             dialog: None,
             document: String::new(),
             script: String::new(),
@@ -146,6 +157,7 @@ impl Tab {
 
     /// True if nothing is under way that ends by itself.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.is_held_up() || (self.is_open && !self.is_ahead && self.loading.is_empty() && self.requests == 0)
+        let awaits_nothing = self.loading.is_empty() && self.requests == 0 && self.calls.is_empty();
+        self.is_held_up() || (self.is_open && !self.is_ahead && awaits_nothing)
     }
 }

@@ -92,3 +92,37 @@ async fn links_lead_to_their_page_in_tabs_of_their_own() {
     context.dispose().await.expect("gone");
     world.end().await;
 }
+
+/// Asks for one thing after the other, and tells the last.
+const ASKING: &str = "<!doctype html><title>Asking</title><button>Ask</button><p>nothing</p><script>
+document.querySelector('button').addEventListener('click', async () => {
+  let said = '';
+  for (const number of [1, 2, 3]) said += (await (await fetch(`/part?${number}`)).text()).trim();
+  const asked = new XMLHttpRequest();
+  asked.addEventListener('load', () => {
+    document.querySelector('p').textContent = said + asked.responseText.trim();
+    history.replaceState(null, '', `/?${document.title.length}`);
+    document.title += '.';
+  });
+  asked.open('GET', '/part');
+  asked.send();
+});
+</script>";
+
+#[tokio::test]
+async fn a_look_waits_for_what_scripts_make_of_their_answers() {
+    let Some(world) = World::start().await else { return };
+    // It takes its time from the server to the script.
+    let part = format!("part{}", " ".repeat(4 << 20));
+    let (context, _) = world.context(&[("/", ASKING), ("/part", &part)]).await;
+    act(&context, "goto('http://shop.test/')").await;
+    for turn in 0..8_usize {
+        let seen = act(&context, "click('role=button')").await;
+        let length = "Asking".len() + turn;
+        assert_eq!(seen.tabs[0].url, format!("http://shop.test/?{length}"), "turn {turn}");
+        assert_eq!(seen.tabs[0].title.len(), length + 1, "turn {turn}");
+        assert!(seen.text.contains("partpartpartpart"), "turn {turn}: {}", seen.text);
+    }
+    context.dispose().await.expect("gone");
+    world.end().await;
+}

@@ -379,7 +379,7 @@ impl EnvironmentKind for AppKind {
         let data = settings.data(&instance)?;
         let episode = Episode::begin_with(&instance, opening.seed, data);
         let episode = episode.map_err(|stop| broken(stop.to_string()))?;
-        let place = AppPlace::new(episode, settings.surface);
+        let place = AppPlace::new(episode, &settings);
         if !settings.surface.has_browser() {
             return Ok(Place::Pure(Box::new(place)));
         }

@@ -105,10 +105,11 @@ impl Site for AppPages {
             form: &form,
         };
         let mut played = self.played.lock();
+        let frame = Frame { grows: true, ..Frame::default() };
         let responded = if played.going_on {
-            played.place.clone().respond(&asked, &Frame::default())
+            played.place.clone().respond(&asked, &frame)
         } else {
-            played.place.respond(&asked, &Frame::default())
+            played.place.respond(&asked, &frame)
         };
         match responded {
             Ok(PageResponse::Html(page)) => fresh(Answer::html(200, page)),

@@ -9,9 +9,9 @@ use palestra_protocol::observation::Observation;
 use serde_json::{Map, Value};
 
 use super::screen;
+use super::settings::Settings;
 use palestra_environment::state::{Object, State};
-use palestra_environment::surface::Surface;
-use palestra_environment::{Context, Environment, Input, PageAnswer, PageRequest, Reaction};
+use palestra_environment::{Context, Environment, Input, PageAnswer, PageEnd, PageRequest, Reaction};
 
 /// The answer to a turn that calls no tool.
 const NO_CALL: &str = "Error: text alone does nothing here. Call a tool; end the task with submit.";
@@ -22,11 +22,15 @@ pub(super) struct AppPlace {
     episode: Episode,
     /// The state of the screen, where there is one.
     viewer: Option<Viewer>,
+    /// True if the page of the episode shows its verdict at the end.
+    shows_verdict: bool,
 }
 
 impl AppPlace {
-    pub(super) fn new(episode: Episode, surface: Surface) -> Self {
-        Self { episode, viewer: (surface.has_screen() || surface.has_browser()).then(Viewer::new) }
+    pub(super) fn new(episode: Episode, settings: &Settings<'_>) -> Self {
+        let Settings { surface, shows_verdict, .. } = *settings;
+        let viewer = (surface.has_screen() || surface.has_browser()).then(Viewer::new);
+        Self { episode, viewer, shows_verdict }
     }
 
     /// The task in words.
@@ -115,9 +119,10 @@ impl Environment for AppPlace {
         Box::new(self.clone())
     }
 
-    fn page(&self, request: &PageRequest<'_>) -> Result<PageAnswer, String> {
+    fn page(&self, request: &PageRequest<'_>, end: Option<PageEnd<'_>>) -> Result<PageAnswer, String> {
+        let end = end.map(|end| PageEnd { verdict: end.verdict.filter(|_| self.shows_verdict) });
         match &self.viewer {
-            Some(viewer) => screen::answer(viewer, &self.episode, request),
+            Some(viewer) => screen::answer(viewer, &self.episode, request, end),
             None => Ok(PageAnswer::None),
         }
     }

@@ -1,13 +1,14 @@
 //! The screen of an app: its tools, what is seen of it, and the forms of its page.
 
-use palestra_apps::html::{self, Frame, Method, Plan, TaskBar};
+use palestra_apps::html::{self, CheckLine, Ended, Frame, Method, Plan, Score, TaskBar};
 use palestra_apps::screen::{GuiAction, Tree, Viewer};
 use palestra_apps::task::episode::Episode;
 use palestra_protocol::observation::Observation;
+use palestra_protocol::verdict::Verdict;
 use serde_json::{Map, Value, json};
 
 use palestra_environment::tool::function;
-use palestra_environment::{PageAnswer, PageCall, PageRequest, Reaction};
+use palestra_environment::{PageAnswer, PageCall, PageEnd, PageRequest, Reaction};
 
 /// Names of the tools of the screen.
 pub(super) const NAMES: [&str; 7] = ["click", "type", "select", "scroll", "open", "back", "home"];
@@ -65,25 +66,48 @@ pub(super) fn seen(tree: &Tree) -> Observation {
     Observation { text: tree.to_string(), content: vec![block], ..Observation::default() }
 }
 
-/// Answers a browser: the present page with the task in its bar, a file beside it, or calls to make.
-pub(super) fn answer(viewer: &Viewer, episode: &Episode, request: &PageRequest<'_>) -> Result<PageAnswer, String> {
+/// Answers a browser: the present page with the task or the end of the episode in its bar, a file beside it, or calls to make.
+pub(super) fn answer(
+    viewer: &Viewer,
+    episode: &Episode,
+    request: &PageRequest<'_>,
+    end: Option<PageEnd<'_>>,
+) -> Result<PageAnswer, String> {
     let world = episode.world();
     let PageRequest { base, post, path, query, form } = *request;
     let method = if post { Method::Post } else { Method::Get };
     let planned = html::plan(viewer, world, &html::PageRequest { method, path, query, form });
+    let show = || {
+        let answer = episode.instance().template().goal.answer.as_ref();
+        let answers = answer.map(|answer| answer.slots.iter().map(|(name, _)| &**name).collect());
+        let task = TaskBar { text: &episode.instance().text, answers: answers.unwrap_or_default() };
+        let over = end.map(|end| Ended { verdict: end.verdict.map(score) });
+        let frame = Frame { base, task: Some(task), over, grows: false };
+        html::page(viewer, world, &frame).map(PageAnswer::Html).map_err(|stop| stop.to_string())
+    };
     Ok(match planned.map_err(|error| error.to_string())? {
-        Plan::Show => {
-            let answer = episode.instance().template().goal.answer.as_ref();
-            let answers = answer.map(|answer| answer.slots.iter().map(|(name, _)| &**name).collect());
-            let task = TaskBar { text: &episode.instance().text, answers: answers.unwrap_or_default() };
-            let frame = Frame { base, task: Some(task), over: None };
-            PageAnswer::Html(html::page(viewer, world, &frame).map_err(|stop| stop.to_string())?)
-        }
+        Plan::Act(_) | Plan::Submit(_) if end.is_some() && post => PageAnswer::Calls(Vec::new()),
+        Plan::Act(_) | Plan::Submit(_) if end.is_some() => show()?,
+        Plan::Show => show()?,
         Plan::Act(actions) => PageAnswer::Calls(actions.iter().map(call).collect::<Result<_, _>>()?),
         Plan::Submit(arguments) => PageAnswer::Calls(vec![PageCall { tool: "submit".to_owned(), arguments }]),
         Plan::Asset(asset) => PageAnswer::Asset(asset.media, asset.text.to_string()),
         Plan::Missing => PageAnswer::Missing,
     })
+}
+
+/// A verdict as the page shows it.
+fn score(verdict: &Verdict) -> Score {
+    let check = |check: &palestra_protocol::verdict::Check| CheckLine {
+        name: check.name.clone(),
+        passed: check.passed,
+        evidence: check.evidence.clone(),
+    };
+    Score {
+        score: verdict.score,
+        status: verdict.status.as_str().to_owned(),
+        checks: verdict.checks.iter().map(check).collect(),
+    }
 }
 
 /// An action on the screen as a call of its tool.

@@ -1,4 +1,5 @@
-//! Settings of a session: `{"surface": "tools" | "gui" | "both" | "browser" | "hybrid", "screenshot": true, "state": {"table": {"id": {"column": value}}}}`.
+//! Settings of a session: `{"surface": "tools" | "gui" | "both" | "browser" | "hybrid", "screenshot": true, "show_verdict": true,
+//! "state": {"table": {"id": {"column": value}}}}`.
 
 use palestra_apps::data::{Data, DataFault};
 use palestra_apps::task::episode::Episode;
@@ -13,6 +14,8 @@ use palestra_environment::surface::Surface;
 const SURFACE: &str = "surface";
 /// Which setting overrides the data that a task begins with.
 pub(super) const STATE: &str = "state";
+/// Which setting lets the page of an episode show its verdict.
+const SHOW_VERDICT: &str = "show_verdict";
 /// Faults of overrides that are told.
 const FAULTS_TOLD_MAX: usize = 8;
 
@@ -20,13 +23,18 @@ const FAULTS_TOLD_MAX: usize = 8;
 pub(super) struct Settings<'a> {
     pub(super) surface: Surface,
     pub(super) look: Look,
+    pub(super) shows_verdict: bool,
     state: Option<&'a Value>,
 }
 
 impl<'a> Settings<'a> {
     pub(super) fn read(config: &'a Map<String, Value>) -> Result<Self, ConfigError> {
-        if let Some(other) = config.keys().find(|name| ![SURFACE, STATE, SCREENSHOT, RECORD].contains(&name.as_str())) {
-            return Err(wrong(other, "an app has no such setting: use surface, state, screenshot and record"));
+        let known = [SURFACE, STATE, SCREENSHOT, RECORD, SHOW_VERDICT];
+        if let Some(other) = config.keys().find(|name| !known.contains(&name.as_str())) {
+            return Err(wrong(
+                other,
+                "an app has no such setting: use surface, state, screenshot, record and show_verdict",
+            ));
         }
         let surface = Self::surface_of(config)?;
         let look = Look::read(config)?;
@@ -34,10 +42,18 @@ impl<'a> Settings<'a> {
             let field = if config.contains_key(SCREENSHOT) { SCREENSHOT } else { RECORD };
             return Err(wrong(field, "there are no pages to make pictures of: choose the surface browser or hybrid"));
         }
+        let shows_verdict = match config.get(SHOW_VERDICT) {
+            None | Some(Value::Bool(false)) => false,
+            Some(Value::Bool(true)) if surface.has_screen() => true,
+            Some(Value::Bool(true)) => {
+                return Err(wrong(SHOW_VERDICT, "there is no page for people: choose the surface gui or both"));
+            }
+            Some(_) => return Err(wrong(SHOW_VERDICT, "must be true or false")),
+        };
         let state = config.get(STATE).filter(|state| !state.is_null());
         match state {
             Some(state) if !state.is_object() => Err(wrong(STATE, "must be an object of tables")),
-            state => Ok(Self { surface, look, state }),
+            state => Ok(Self { surface, look, shows_verdict, state }),
         }
     }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use palestra_environment::blob::Blob;
 use palestra_protocol::action::{Action, Call};
-use palestra_protocol::episode::{StepRecord, Trajectory};
+use palestra_protocol::episode::Trajectory;
+use palestra_protocol::observation::Observation;
 use serde_json::{Map, Value};
 
 pub use page::page;
@@ -23,11 +24,13 @@ pub(crate) const NETWORK: &str = "network";
 /// Contents that observations name, by digest: media type and bytes.
 pub type Contents = BTreeMap<String, (String, Arc<[u8]>)>;
 
-/// Digests that a recording of an episode needs, in the order of its steps, each once.
+/// Digests that a recording of an episode needs, from its beginning on, each once.
 #[must_use]
 pub fn named(trajectory: &Trajectory) -> Vec<&str> {
     let mut digests: Vec<&str> = Vec::new();
-    let all = trajectory.steps.iter().flat_map(|step| [digest_of(step, IMAGE), digest_of(step, NETWORK)]);
+    let steps = trajectory.steps.iter().map(|step| &step.answer.observation);
+    let observations = trajectory.opening.iter().chain(steps);
+    let all = observations.flat_map(|seen| [digest_of(seen, IMAGE), digest_of(seen, NETWORK)]);
     for digest in all.flatten() {
         if !digests.contains(&digest) {
             digests.push(digest);
@@ -36,22 +39,21 @@ pub fn named(trajectory: &Trajectory) -> Vec<&str> {
     digests
 }
 
-/// Digest of the last content of a type that a step's observation names.
-fn digest_of<'s>(step: &'s StepRecord, kind: &str) -> Option<&'s str> {
-    let blocks = &step.answer.observation.content;
-    blocks.iter().rev().filter(|block| block["type"] == kind).find_map(Blob::named_by)
+/// Digest of the last content of a type that an observation names.
+fn digest_of<'o>(seen: &'o Observation, kind: &str) -> Option<&'o str> {
+    seen.content.iter().rev().filter(|block| block["type"] == kind).find_map(Blob::named_by)
 }
 
-/// Entries of the log of requests of a step.
-fn requests_of(step: &StepRecord, contents: &Contents) -> Vec<Value> {
-    let log = digest_of(step, NETWORK).and_then(|digest| contents.get(digest));
+/// Entries of the log of requests that an observation names.
+fn requests_of(seen: &Observation, contents: &Contents) -> Vec<Value> {
+    let log = digest_of(seen, NETWORK).and_then(|digest| contents.get(digest));
     let log: Value = log.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).unwrap_or_default();
     log["log"]["entries"].as_array().cloned().unwrap_or_default()
 }
 
-/// Why the action of a step did not happen, where it did not.
-fn error_of(step: &StepRecord) -> Option<&str> {
-    step.answer.observation.data["error"].as_str()
+/// Why the action that an observation answers did not happen, where it did not.
+fn error_of(seen: &Observation) -> Option<&str> {
+    seen.data["error"].as_str()
 }
 
 /// An action in one line.

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use palestra_protocol::action::Action;
 use palestra_protocol::episode::{StepRecord, Trajectory};
+use palestra_protocol::observation::Observation;
 use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -39,20 +40,27 @@ pub fn trace(trajectory: &Trajectory, contents: &Contents) -> io::Result<Vec<u8>
         "options": {},
     })];
     let (mut network, mut before) = (Vec::new(), None);
+    if let Some(seen) = &trajectory.opening {
+        events.extend(console(seen, 0));
+        network.extend(requests_of(seen, contents).into_iter().map(|entry| request(entry, 0)));
+        before = digest_of(seen, IMAGE).filter(|digest| contents.contains_key(*digest));
+        events.extend(before.map(|digest| frame(seen, digest, contents, 0)));
+    }
     for step in &trajectory.steps {
         let call = format!("call@{}", step.seq);
         let end = step.at.milliseconds() - begun;
         let start = end - ACTION_MS.min(end.max(0));
-        let picture = digest_of(step, IMAGE).filter(|digest| contents.contains_key(*digest));
+        let seen = &step.answer.observation;
+        let picture = digest_of(seen, IMAGE).filter(|digest| contents.contains_key(*digest));
         events.push(begin(step, &call, start, begun, before.is_some()));
         if let Some(digest) = before {
             events.push(snapshot(&call, "before", digest, contents, start));
         }
-        events.extend(console(step, end));
-        let requests = requests_of(step, contents);
+        events.extend(console(seen, end));
+        let requests = requests_of(seen, contents);
         network.extend(requests.into_iter().map(|entry| request(entry, start)));
         if let Some(digest) = picture {
-            events.push(frame(step, digest, contents, end));
+            events.push(frame(seen, digest, contents, end));
             events.push(snapshot(&call, "after", digest, contents, end));
         }
         events.push(finish(step, &call, end, picture.is_some()));
@@ -80,7 +88,7 @@ fn begin(step: &StepRecord, call: &str, start: i64, begun: i64, has_view: bool) 
 fn finish(step: &StepRecord, call: &str, end: i64, has_view: bool) -> Value {
     let result = json!({"reward": step.answer.reward, "observation": step.answer.observation.text});
     let mut event = json!({"type": "after", "callId": call, "endTime": end, "result": result});
-    if let Some(error) = error_of(step) {
+    if let Some(error) = error_of(&step.answer.observation) {
         event["error"] = json!({"name": "Error", "message": error});
     }
     if has_view {
@@ -90,8 +98,8 @@ fn finish(step: &StepRecord, call: &str, end: i64, has_view: bool) -> Value {
 }
 
 /// Lines that pages printed.
-fn console(step: &StepRecord, at: i64) -> Vec<Value> {
-    let lines = step.answer.observation.data["console"].as_array().into_iter().flatten();
+fn console(seen: &Observation, at: i64) -> Vec<Value> {
+    let lines = seen.data["console"].as_array().into_iter().flatten();
     let line = |line: &Value| {
         json!({
             "type": "console", "time": at, "pageId": PAGE, "messageType": line["level"], "text": line["text"],
@@ -102,9 +110,8 @@ fn console(step: &StepRecord, at: i64) -> Vec<Value> {
 }
 
 /// The picture in the strip over time.
-fn frame(step: &StepRecord, digest: &str, contents: &Contents, at: i64) -> Value {
-    let blocks = &step.answer.observation.content;
-    let block = blocks.iter().find(|block| block["blob"] == digest);
+fn frame(seen: &Observation, digest: &str, contents: &Contents, at: i64) -> Value {
+    let block = seen.content.iter().find(|block| block["blob"] == digest);
     let side = |name: &str| block.map_or(Value::Null, |block| block[name].clone());
     json!({
         "type": "screencast-frame", "pageId": PAGE, "sha1": resource(digest, contents),
@@ -147,10 +154,9 @@ fn archive(events: &[Value], network: &[Value], trajectory: &Trajectory, content
             writeln!(archive, "{line}")?;
         }
     }
-    let mut kept = Vec::new();
-    for digest in trajectory.steps.iter().filter_map(|step| digest_of(step, IMAGE)) {
-        let Some((_, bytes)) = contents.get(digest).filter(|_| !kept.contains(&digest)) else { continue };
-        kept.push(digest);
+    for digest in super::named(trajectory) {
+        let picture = contents.get(digest).filter(|(media_type, _)| media_type.starts_with("image/"));
+        let Some((_, bytes)) = picture else { continue };
         archive.start_file(format!("resources/{}", resource(digest, contents)), plain)?;
         archive.write_all(bytes)?;
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use palestra_protocol::episode::EpisodeState;
+use palestra_protocol::id::EpisodeId;
+use palestra_protocol::observation::Observation;
 use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMode};
 use palestra_protocol::step::StopReason;
 use palestra_protocol::verdict::Status;
@@ -30,9 +32,15 @@ pub(super) async fn every_record_round_trips(fixture: &mut Fixture) {
         media_type: "image/png".to_owned(),
         bytes: vec![0, 255, 7].into(),
     };
+    let first = Observation {
+        content: vec![json!({"type": "image", "blob": picture.digest})],
+        ..Observation::text("a page with \u{0}")
+    };
     records.extend([
         Record::Blob(picture.clone()),
         Record::Blob(picture.clone()),
+        Record::Opening { episode: episode.id, observation: Box::new(first.clone()) },
+        Record::Opening { episode: episode.id, observation: Box::new(first.clone()) },
         end(episode.id, 3),
         Record::State { digest: "sha256:2".to_owned(), state: state.clone() },
         Record::State { digest: "sha256:2".to_owned(), state: state.clone() },
@@ -68,6 +76,8 @@ pub(super) async fn every_record_round_trips(fixture: &mut Fixture) {
     assert_eq!(store.steps(episode.id, 0, u64::MAX, 100).await.expect("steps"), steps);
     assert_eq!(store.blob(episode.id, "sha256:9").await.expect("a query"), Some(picture));
     assert_eq!(store.blob(episode.id, "sha256:8").await.expect("a query"), None);
+    assert_eq!(store.opening(episode.id).await.expect("a query"), Some(first));
+    assert_eq!(store.opening(EpisodeId::new()).await.expect("a query"), None);
     assert_eq!(store.last_step(episode.id).await.expect("a step"), steps.last().cloned());
     assert_eq!(store.verdicts(episode.id).await.expect("verdicts"), [scored]);
     assert_eq!(store.state("sha256:2").await.expect("a state"), Some(state));

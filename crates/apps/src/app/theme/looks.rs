@@ -18,6 +18,8 @@ pub(crate) const ROW: &str = "$id";
 const SHELLS: [&str; 3] = ["sidebar", "topbar", "phone"];
 /// Looks of a list.
 const LOOKS: [&str; 9] = ["table", "rows", "cards", "bubbles", "month", "tiles", "board", "sheet", "tree"];
+/// Looks whose rows can go on without an end.
+const ENDLESS: [&str; 3] = ["rows", "cards", "tiles"];
 /// Tones of badges.
 const TONES: [&str; 5] = ["good", "bad", "warn", "info", "calm"];
 /// Most characters of a label.
@@ -99,6 +101,8 @@ pub(crate) struct ListLooks {
     dim: Option<Arc<str>>,
     /// The filter whose values stand above the list.
     chips: Option<Arc<str>>,
+    /// True if the rows of the pages before stay where they are.
+    pub(crate) endless: bool,
     /// Actions at each row, which ask for nothing.
     pub(crate) acts: Vec<Arc<str>>,
     /// The action with one number that a row is counted up and down by, and the value that it changes.
@@ -297,11 +301,15 @@ fn list(at: &At<'_>, keys: &BTreeSet<String>, names: &Names<'_>) -> Option<ListL
         mine: fields.optional("mine").and_then(key),
         dim: fields.optional("dim").and_then(key),
         chips: fields.optional("chips").and_then(|at| at.text()),
+        endless: fields.optional("endless").and_then(|at| at.bool()).unwrap_or(false),
         acts: fields.optional("acts").and_then(|at| at.list(|at| action(at, names))).unwrap_or_default(),
         stepper: texts(fields.optional("stepper")),
         drop: texts(fields.optional("drop")),
     };
     fields.finish();
+    if looks.endless && !looks.look.is_some_and(|look| ENDLESS.contains(&look)) {
+        at.fault(format!("only the looks {} can be endless: choose one of them", ENDLESS.join(", ")));
+    }
     Some(looks)
 }
 

@@ -81,6 +81,44 @@
     document.body.append(form);
     form.submit();
   });
+  // An endless list goes on as one comes near its end. The address says how far: Back and reload find the same rows.
+  const NEAR = 300;
+  let asking = false;
+  const grow = async () => {
+    const link = document.querySelector("a[data-grow]");
+    if (asking || !link || link.getBoundingClientRect().top > innerHeight + NEAR) return;
+    asking = true;
+    try {
+      const answer = await fetch(link.href);
+      const list = link.closest("[data-endless]");
+      const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const longer = all("[data-endless]", found).find((other) => other.dataset.endless === list.dataset.endless);
+      if (!longer) throw new Error("the list is gone");
+      list.querySelector("#more")?.removeAttribute("id");
+      const rowsOf = (root) => all("ul.rows,ul.cards,ul.tiles", root);
+      const lists = rowsOf(list);
+      rowsOf(longer).forEach((rows, place) => {
+        const known = lists[place];
+        if (known) known.append(...[...rows.children].slice(known.children.length));
+        else list.lastElementChild.before(rows.closest("section.day") ?? rows);
+      });
+      list.lastElementChild.replaceWith(longer.lastElementChild);
+      // What is done at a row leads back to here.
+      const then = longer.querySelector("[name=then]")?.value;
+      if (then) {
+        all("[name=then]", list).forEach((input) => { input.value = then; });
+        all("[data-then]", list).forEach((row) => { row.dataset.then = then; });
+      }
+      history.replaceState(history.state, "", answer.url);
+      asking = false;
+    } catch { link.removeAttribute("data-grow"); /* It is there to be followed. */ }
+  };
+  addEventListener("scroll", grow, { capture: true, passive: true });
+  // Where rows do not come by themselves, one goes on at the first new one.
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("[data-endless] a[rel=next]");
+    if (link) link.hash = "more";
+  });
   // The key / goes to the search box, j and k go along the rows.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input,textarea,select,dialog")) return;
