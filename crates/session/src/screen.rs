@@ -34,7 +34,7 @@ impl Sessions {
         let mut turn = self.turn(tenant, id).await?;
         let live = turn.live()?;
         let Some(Place::Pure(place)) = &live.place else { return Ok(Screen::Over) };
-        let end = (!live.running()).then(|| PageEnd { verdict: live.verdict.as_deref() });
+        let end = (!live.running()).then_some(PageEnd { verdict: live.verdict.as_deref() });
         let answer = turn::guard("environment", || place.page(request, end));
         let answer = answer.map_err(|error| SessionError::Internal(error.detail))?;
         match answer.map_err(|why| super::error::fault("form", &why))? {

@@ -2,6 +2,7 @@
 //! for actions on the screen, and a page is a pure function of the viewer and the world.
 
 mod cell;
+mod danger;
 mod endless;
 mod form;
 mod model;

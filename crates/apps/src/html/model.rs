@@ -7,6 +7,7 @@ use minijinja::Value;
 use serde::Serialize;
 
 use super::cell::{Cell, Reader, cell};
+use super::danger::is_danger;
 use super::endless::Earlier;
 use super::form::{OPTION, TEXT};
 use super::month::{Week, weeks};
@@ -15,27 +16,6 @@ use crate::app::theme::{ListLooks, Looks};
 use crate::run::World;
 use crate::screen::{AriaRole, Element, Facts, Sheet, of_row, screen_of};
 use crate::value::RowKey;
-
-/// First words of the names of actions that take something away.
-const DANGERS: [&str; 17] = [
-    "delete",
-    "remove",
-    "cancel",
-    "purge",
-    "trash",
-    "discard",
-    "end",
-    "drop",
-    "block",
-    "close",
-    "leave",
-    "archive",
-    "revoke",
-    "unshare",
-    "withdraw",
-    "uninstall",
-    "forget",
-];
 
 /// Something on a screen.
 #[derive(Debug, Default, Serialize)]
@@ -85,17 +65,17 @@ struct Choice {
 
 /// The rows of a list.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct List {
+struct List {
     view: Arc<str>,
-    pub(super) id: Arc<str>,
+    id: Arc<str>,
     label: String,
     looks: ListLooks,
-    pub(super) rows: Vec<Arc<Row>>,
-    pub(super) groups: Vec<Group>,
+    rows: Vec<Arc<Row>>,
+    groups: Vec<Group>,
     weeks: Vec<Week<Row>>,
     columns: Vec<Column>,
     controls: Vec<Node>,
-    pub(super) pages: Option<Pages>,
+    pages: Option<Pages>,
     /// Text where there is no row.
     empty: Option<String>,
     /// The address of its screen, without the base.
@@ -115,9 +95,9 @@ struct Act {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Group {
-    pub(super) label: String,
-    pub(super) rows: Vec<Arc<Row>>,
+struct Group {
+    label: String,
+    rows: Vec<Arc<Row>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -146,18 +126,18 @@ pub(super) struct Row {
 
 /// Pages of a list.
 #[derive(Debug, Default, Clone, Serialize)]
-pub(super) struct Pages {
-    pub(super) page: usize,
+struct Pages {
+    page: usize,
     pages: usize,
     total: usize,
-    pub(super) previous: Option<String>,
+    previous: Option<String>,
     next: Option<String>,
     /// Of an endless list: its rows up to the present page, as far as they stand together.
-    pub(super) shown: usize,
+    shown: usize,
     /// Of an endless list: those of the pages before.
-    pub(super) fresh: usize,
+    fresh: usize,
     /// True if the rows of the next page come by themselves.
-    pub(super) grows: bool,
+    grows: bool,
 }
 
 /// Turns elements into what templates see.
@@ -318,7 +298,7 @@ impl Modeller<'_> {
     }
 
     /// The present page of a list.
-    pub(super) fn page_of(&self, element: &Element, view: usize) -> List {
+    fn page_of(&self, element: &Element, view: usize) -> List {
         let view = &self.world.app().views[view];
         let looks = self.looks.lists.get(&view.name).cloned().unwrap_or_default();
         let mut list = List {
@@ -350,6 +330,25 @@ impl Modeller<'_> {
         }
         list.pages = self.turned(&other);
         list
+    }
+
+    /// Puts the rows of the pages before in front of those of the present one.
+    fn go_on(&self, list: &mut List, view: usize) {
+        let Some(before) = self.earlier.get(&list.id) else { return };
+        let present = list.rows.len();
+        for sheet in before.sheets.iter().rev() {
+            let element = sheet.tree.all().into_iter().find(|element| element.id == list.id);
+            if let Some(element) = element {
+                list.precede(Self { sheet, ..*self }.page_of(element, view));
+            }
+        }
+        if let Some(pages) = &mut list.pages {
+            pages.shown = list.rows.len();
+            pages.fresh = pages.shown - present;
+            pages.previous.clone_from(&before.previous);
+            // Where the next page stands alone it is followed, not put behind this one.
+            pages.grows = self.grows && before.goes_on;
+        }
     }
 
     fn act_of(&self, name: &Arc<str>) -> Act {
@@ -437,6 +436,20 @@ impl Modeller<'_> {
     }
 }
 
+impl List {
+    /// Puts the rows of an earlier page in front of its own.
+    fn precede(&mut self, mut earlier: Self) {
+        earlier.rows.append(&mut self.rows);
+        for mut group in std::mem::take(&mut self.groups) {
+            match earlier.groups.iter_mut().find(|known| known.label == group.label) {
+                Some(known) => known.rows.append(&mut group.rows),
+                None => earlier.groups.push(group),
+            }
+        }
+        (self.rows, self.groups) = (earlier.rows, earlier.groups);
+    }
+}
+
 impl Node {
     pub(super) fn role(&self) -> &'static str {
         self.role
@@ -466,11 +479,6 @@ impl Node {
             ("lists", Value::from(lists.len())),
         ]))
     }
-}
-
-/// True if an action takes something away, by the first word of its name.
-fn is_danger(name: &str) -> bool {
-    DANGERS.iter().any(|danger| name.split('_').next() == Some(danger))
 }
 
 /// Words and values as a query; nothing where there are none.
