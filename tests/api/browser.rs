@@ -572,6 +572,35 @@ async fn an_endless_list_goes_on_as_one_comes_near_its_end() {
     server.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_input_offers_what_fits_and_it_is_taken_by_a_key_or_a_click() {
+    let Some(server) = with_browsers().await else { return };
+    let session = open(&server, "app/shop", 3, "browser").await;
+    let seen = act(&server, &session, "noop(0)").await;
+    assert!(!text(&seen).contains("option"), "nothing is offered before one types: {}", text(&seen));
+    let id = id_of(text(&seen), "combobox 'Search products'").to_owned();
+    let typed = act(&server, &session, &format!("fill('{id}', 'e')")).await;
+    let offers: Vec<&str> = text(&typed).lines().filter(|line| line.contains("option '")).collect();
+    assert!(offers.len() > 1 && text(&typed).contains("listbox 'Suggestions'"), "{}", text(&typed));
+    let name = offers[0].split("· ").nth(1).and_then(|name| name.split('\'').next()).expect("a product").to_owned();
+    // By keys: the first one; and away, without a choice.
+    act(&server, &session, "keyboard_press('ArrowDown')").await;
+    let taken = act(&server, &session, "keyboard_press('Enter')").await;
+    assert!(text(&taken).contains(&name) && !text(&taken).contains("option '"), "{}", text(&taken));
+    assert_eq!(taken["observation"]["data"]["tabs"][0]["url"], json!("http://shop.test/"), "nothing was sent yet");
+    act(&server, &session, &format!("fill('{id}', 'e')")).await;
+    let left = act(&server, &session, "keyboard_press('Escape')").await;
+    assert!(!text(&left).contains("option '"), "{}", text(&left));
+    // By a click, and then it is looked for.
+    let typed = act(&server, &session, &format!("fill('{id}', '{}')", &name[..3])).await;
+    let option = id_of(text(&typed), &format!("· {name}")).to_owned();
+    act(&server, &session, &format!("click('{option}')")).await;
+    let found = act(&server, &session, "keyboard_press('Enter')").await;
+    let address = found["observation"]["data"]["tabs"][0]["url"].as_str().expect("an address");
+    assert!(address.starts_with("http://shop.test/products?q=") && text(&found).contains(&name), "{}", text(&found));
+    server.stop().await;
+}
+
 /// Takes the actions of a solution; the last step.
 async fn follow(server: &TestServer, session: &Value, solution: Vec<Action>) -> Value {
     let mut last = Value::Null;

@@ -9,6 +9,7 @@ mod model;
 mod month;
 mod page;
 mod request;
+mod suggest;
 mod trial;
 
 /// A value that templates can take apart.

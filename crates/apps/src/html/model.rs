@@ -11,6 +11,7 @@ use super::danger::is_danger;
 use super::endless::Earlier;
 use super::form::{OPTION, TEXT};
 use super::month::{Week, weeks};
+use super::suggest::{Suggestion, Suggestions, parameter};
 use super::value;
 use crate::app::theme::{ListLooks, Looks};
 use crate::run::World;
@@ -26,6 +27,8 @@ pub(super) struct Node {
     value: Option<String>,
     hint: Option<String>,
     options: Vec<Choice>,
+    /// Values that it offers as one types.
+    suggest: Option<Arc<Vec<Suggestion>>>,
     disabled: bool,
     required: bool,
     multiline: bool,
@@ -149,6 +152,7 @@ pub(super) struct Modeller<'a> {
     /// Most rows of a list.
     pub(super) take: usize,
     pub(super) earlier: &'a Earlier,
+    pub(super) suggestions: &'a Suggestions,
     /// True if endless lists may go on by themselves.
     pub(super) grows: bool,
 }
@@ -246,6 +250,9 @@ impl Modeller<'_> {
             AriaRole::Checkbox | AriaRole::Combobox => OPTION,
             _ => return,
         };
+        if element.role == AriaRole::Textbox {
+            node.suggest = parameter(element).and_then(|name| self.suggestions.get(name)).map(Arc::clone);
+        }
         let word = self.sheet.view_word(self.world, &element.id);
         node.field = Some(word.map_or_else(|| format!("{prefix}{}", element.id), ToString::to_string));
         let value = element.value.as_deref().unwrap_or_default();

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::endless::{Earlier, earlier};
 use super::model::{Modeller, Node};
+use super::suggest::{SEARCH, Suggestions, suggestions};
 use super::value;
 use crate::app::screen::ViewInputKind;
 use crate::app::theme::{Looks, NavEntry, Panel, ROW, Theme};
@@ -130,10 +131,12 @@ impl Author<'_> {
             panels.get(&sheet.screen).map(|panels| self.panels(panels, sheet)).transpose()
         };
         let (beside, under) = (at(&self.looks.beside)?, at(&self.looks.under)?);
+        let earlier = earlier(self.viewer, self.world, self.looks, sheet)?;
+        let suggestions = suggestions(self.world, self.looks, sheet)?;
         Ok(Value::from_pairs([
             ("app", value(BTreeMap::from(about))),
-            ("page", self.page(sheet, &title)),
-            ("screen", self.screen(sheet, usize::MAX, &earlier(self.viewer, self.world, self.looks, sheet)?)),
+            ("page", self.page(sheet, &title, &suggestions)),
+            ("screen", self.screen(sheet, usize::MAX, (&earlier, &suggestions))),
             (
                 "panels",
                 Value::from_pairs([
@@ -145,7 +148,7 @@ impl Author<'_> {
         ]))
     }
 
-    fn page(&self, sheet: &Sheet, title: &str) -> Value {
+    fn page(&self, sheet: &Sheet, title: &str, suggestions: &Suggestions) -> Value {
         let toast =
             sheet.tree.elements.get(1).filter(|element| matches!(element.role, AriaRole::Status | AriaRole::Alert));
         let toast = toast.map(|element| Toast {
@@ -169,7 +172,7 @@ impl Author<'_> {
             ("over", value(&self.frame.over)),
             ("script", Value::from(self.world.app().theme.has_script())),
             ("scroll", value(sheet.tree.scroll)),
-            ("search", self.search(sheet)),
+            ("search", self.search(sheet, suggestions)),
             ("shell", Value::from(self.looks.shell.unwrap_or("sidebar"))),
         ])
     }
@@ -212,7 +215,7 @@ impl Author<'_> {
     }
 
     /// The search box of every page.
-    fn search(&self, sheet: &Sheet) -> Value {
+    fn search(&self, sheet: &Sheet, suggestions: &Suggestions) -> Value {
         let Some(entry) = &self.looks.search else { return Value::from(()) };
         let screen = &self.world.app().screens.screens[entry.screen];
         let input = screen.view_inputs.iter().find(|input| matches!(input.kind, ViewInputKind::Search));
@@ -226,6 +229,7 @@ impl Author<'_> {
             ("element", Value::from(&*input.key)),
             ("here", Value::from(sheet.screen == entry.screen)),
             ("value", Value::from(value.unwrap_or_default())),
+            ("suggest", super::value(suggestions.get(SEARCH))),
         ])
     }
 
@@ -244,7 +248,7 @@ impl Author<'_> {
         let sheet = self.viewer.sheet_beside(self.world, panel.screen, &view)?;
         let title =
             panel.title.as_deref().map_or_else(|| self.screen_label(&screen.name, &screen.label), str::to_owned);
-        let screen = self.screen(&sheet, panel.take, &Earlier::new());
+        let screen = self.screen(&sheet, panel.take, (&Earlier::new(), &Suggestions::new()));
         Ok(Value::from_pairs([
             ("title", Value::from(title)),
             ("href", Value::from(self.address(&sheet.address))),
@@ -258,9 +262,9 @@ impl Author<'_> {
     }
 
     /// A screen as templates see it.
-    fn screen(&self, sheet: &Sheet, take: usize, earlier: &Earlier) -> Value {
-        let &Frame { base, grows, .. } = self.frame;
-        let modeller = Modeller { world: self.world, looks: self.looks, sheet, base, take, earlier, grows };
+    fn screen(&self, sheet: &Sheet, take: usize, (earlier, suggestions): (&Earlier, &Suggestions)) -> Value {
+        let (&Frame { base, grows, .. }, looks) = (self.frame, self.looks);
+        let modeller = Modeller { world: self.world, looks, sheet, base, take, earlier, suggestions, grows };
         let elements = body(&sheet.tree.elements);
         let nodes = modeller.nodes(elements);
         let toolbar = Node::toolbar(&nodes, sheet, self.world);

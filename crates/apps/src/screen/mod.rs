@@ -11,6 +11,7 @@ mod tree;
 mod viewer;
 
 pub(crate) use address::{ASSETS, encode, pairs};
+pub(crate) use build::plain;
 pub(crate) use sheet::{Sheet, of_row, screen_of};
 pub(crate) use tree::Facts;
 pub use tree::{AriaRole, Choice, Element, Scrolled, Tree};

@@ -11,5 +11,6 @@ mod layouts;
 mod looks;
 mod pages;
 mod shipped;
+mod suggest;
 mod surfaces;
 mod themes;

@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use super::names::{self, Names};
 use super::{FOLDER, LOOKS_FILE};
+use crate::app::{Action, Parameter, Role, RowSelection};
 use crate::fault::Faults;
+use crate::kinds::ColumnId;
 use crate::syntax::node::Key;
 use crate::syntax::read::{At, read};
 use crate::syntax::{nearest, yaml};
@@ -52,6 +54,8 @@ pub(crate) struct Looks {
     pub(crate) tones: BTreeMap<Arc<str>, &'static str>,
     /// By view.
     pub(crate) lists: BTreeMap<Arc<str>, ListLooks>,
+    /// By the name of a parameter, or `search`: values that its inputs offer as one types.
+    pub(crate) suggest: BTreeMap<Arc<str>, Suggest>,
     /// By the name under which a view embeds them: rows that belong to a row.
     pub(crate) children: BTreeMap<Arc<str>, ListLooks>,
 }
@@ -74,6 +78,16 @@ pub(crate) struct Panel {
     pub(crate) take: usize,
     /// Words of its address and their values; [`ROW`] stands for the id of the row that the page is about.
     pub(crate) view: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// Values that an input offers as one types: those of a column of a list.
+#[derive(Debug)]
+pub(crate) struct Suggest {
+    /// The view's place in the app.
+    pub(crate) view: usize,
+    pub(crate) value: ColumnId,
+    /// A column by which a value is found too.
+    pub(crate) label: Option<ColumnId>,
 }
 
 /// Looks of a list of a view.
@@ -139,6 +153,13 @@ impl Looks {
                     return None;
                 };
                 list(at, &names.keys(view), names)
+            }),
+            suggest: map(fields.optional("suggest"), |key, at| {
+                let names_it = |action: &Action| action.parameters.iter().any(|known| *known.name == *key.text);
+                if *key.text != *"search" && !names.actions.iter().any(names_it) {
+                    at.fault(format!("no action has the parameter `{}`: name one, or search", key.text));
+                }
+                suggestion(at, names)
             }),
             children: map(fields.optional("children"), |key, at| {
                 let keys = names.child_keys(&key.text);
@@ -311,6 +332,40 @@ fn list(at: &At<'_>, keys: &BTreeSet<String>, names: &Names<'_>) -> Option<ListL
         at.fault(format!("only the looks {} can be endless: choose one of them", ENDLESS.join(", ")));
     }
     Some(looks)
+}
+
+fn suggestion(at: &At<'_>, names: &Names<'_>) -> Option<Suggest> {
+    let mut fields = at.fields()?;
+    let view = fields.required("view").and_then(|at| {
+        let name = at.text()?;
+        let place = names.views.iter().position(|view| *view.name == *name);
+        let Some(place) = place else {
+            at.fault(unknown("view", &name, names.views.iter().map(|view| &*view.name)));
+            return None;
+        };
+        let view = &names.views[place];
+        if !matches!(view.rows, RowSelection::Many(_)) || view.parameters.iter().any(Parameter::required) {
+            at.fault("values are taken from a list that needs no arguments: name another view");
+        }
+        if !view.who.contains(&Role::AGENT) {
+            at.fault("the agent may not read this view: name one that it may");
+        }
+        Some(place)
+    });
+    let column = |at: At<'_>| {
+        let (name, view) = (at.text()?, &names.views[view?]);
+        let table = names.schema.table(view.table);
+        let shown = || view.shown.columns.iter().map(|column| (*column, &*table.describe(*column).name));
+        let found = shown().find(|(_, known)| **known == *name).map(|(column, _)| column);
+        if found.is_none() {
+            at.fault(unknown("column of this view", &name, shown().map(|(_, known)| known)));
+        }
+        found
+    };
+    let value = fields.required("value").and_then(column);
+    let label = fields.optional("label").and_then(column);
+    fields.finish();
+    Some(Suggest { view: view?, value: value?, label })
 }
 
 fn key_of(at: &At<'_>, keys: &BTreeSet<String>) -> Option<Arc<str>> {

@@ -13,7 +13,7 @@ use crate::fault::{Fault, Faults, Position};
 
 pub use crate::definition::THEME_FOLDER as FOLDER;
 pub use check::is_file_name;
-pub(crate) use looks::{ListLooks, Looks, NavEntry, Panel, ROW};
+pub(crate) use looks::{ListLooks, Looks, NavEntry, Panel, ROW, Suggest};
 pub(crate) use names::Names;
 
 /// The file of a theme that says what stands where.

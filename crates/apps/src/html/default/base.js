@@ -81,6 +81,67 @@
     document.body.append(form);
     form.submit();
   });
+  // What an input offers is found by any of its words, and taken by a click or a key.
+  const OFFERED = 8;
+  for (const input of all("input[data-suggest]")) {
+    const values = [...document.getElementById(`${input.id}-values`).options].map(({ value, text }) => ({ value, label: text }));
+    const list = document.createElement("ul");
+    list.id = `${input.id}-list`;
+    list.className = "offers";
+    list.role = "listbox";
+    list.ariaLabel = "Suggestions";
+    list.hidden = true;
+    input.after(list);
+    input.role = "combobox";
+    input.setAttribute("aria-autocomplete", "list");
+    input.setAttribute("aria-controls", list.id);
+    let at = -1;
+    const show = (open) => {
+      list.hidden = !open;
+      input.ariaExpanded = String(open);
+      if (!open) { at = -1; input.removeAttribute("aria-activedescendant"); }
+    };
+    const mark = (place) => {
+      at = place;
+      [...list.children].forEach((item, other) => { item.ariaSelected = String(other === at); });
+      input.setAttribute("aria-activedescendant", list.children[at].id);
+    };
+    const take = (item) => {
+      input.value = item.dataset.value;
+      show(false);
+      input.dispatchEvent(new Event("change", { bubbles: true }));
+    };
+    const offer = () => {
+      const words = input.value.trim().toLowerCase();
+      const fits = ({ value, label }) => value !== input.value && `${label} ${value}`.toLowerCase().includes(words);
+      const found = words ? values.filter(fits).slice(0, OFFERED) : [];
+      list.replaceChildren(...found.map(({ value, label }, place) => {
+        const item = document.createElement("li");
+        item.id = `${list.id}-${place}`;
+        item.role = "option";
+        item.dataset.value = value;
+        item.textContent = label ? `${label} · ${value}` : value;
+        item.addEventListener("mousedown", (event) => event.preventDefault());
+        item.addEventListener("click", () => take(item));
+        return item;
+      }));
+      show(found.length > 0);
+    };
+    show(false);
+    input.addEventListener("input", offer);
+    input.addEventListener("blur", () => show(false));
+    input.addEventListener("keydown", (event) => {
+      const count = list.children.length;
+      if (list.hidden || !count) return;
+      if (event.key === "ArrowDown") mark((at + 1) % count);
+      else if (event.key === "ArrowUp") mark(at < 1 ? count - 1 : at - 1);
+      else if (event.key === "Enter" && at >= 0) take(list.children[at]);
+      else if (event.key === "Escape") show(false);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+  }
   // An endless list goes on as one comes near its end. The address says how far: Back and reload find the same rows.
   const NEAR = 300;
   let asking = false;

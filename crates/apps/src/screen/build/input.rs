@@ -228,7 +228,7 @@ fn choices<const N: usize>(pairs: [(&str, &str); N]) -> Vec<Choice> {
 }
 
 /// JSON of a value as it is typed.
-pub(in crate::screen) fn plain(json: &serde_json::Value) -> String {
+pub(crate) fn plain(json: &serde_json::Value) -> String {
     use serde_json::Value as Json;
     match json {
         Json::Null => String::new(),

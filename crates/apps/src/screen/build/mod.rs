@@ -19,7 +19,8 @@ use crate::expression::{Checked, Template};
 use crate::run::{CallError, World};
 use crate::value::Value;
 use cells::Window;
-pub(in crate::screen) use input::{plain, plain_parameter, repeats};
+pub(crate) use input::plain;
+pub(in crate::screen) use input::{plain_parameter, repeats};
 use list::Listed;
 pub(in crate::screen) use list::row_part;
 
