@@ -578,7 +578,7 @@ async fn an_input_offers_what_fits_and_it_is_taken_by_a_key_or_a_click() {
     let session = open(&server, "app/shop", 3, "browser").await;
     let seen = act(&server, &session, "noop(0)").await;
     assert!(!text(&seen).contains("option"), "nothing is offered before one types: {}", text(&seen));
-    let id = id_of(text(&seen), "combobox 'Search products'").to_owned();
+    let id = id_of(text(&seen), "searchbox 'Search products'").to_owned();
     let typed = act(&server, &session, &format!("fill('{id}', 'e')")).await;
     let offers: Vec<&str> = text(&typed).lines().filter(|line| line.contains("option '")).collect();
     assert!(offers.len() > 1 && text(&typed).contains("listbox 'Suggestions'"), "{}", text(&typed));

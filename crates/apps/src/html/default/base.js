@@ -92,13 +92,15 @@
     list.ariaLabel = "Suggestions";
     list.hidden = true;
     input.after(list);
-    input.role = "combobox";
+    // A search box stays one, for those who look for it.
+    const isSearch = input.type === "search";
+    if (!isSearch) input.role = "combobox";
     input.setAttribute("aria-autocomplete", "list");
     input.setAttribute("aria-controls", list.id);
     let at = -1;
     const show = (open) => {
       list.hidden = !open;
-      input.ariaExpanded = String(open);
+      if (!isSearch) input.ariaExpanded = String(open);
       if (!open) { at = -1; input.removeAttribute("aria-activedescendant"); }
     };
     const mark = (place) => {
