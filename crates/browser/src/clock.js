@@ -103,12 +103,13 @@
       };
       channel.port2.postMessage(0);
     });
-  // What the page looks like follows what its scripts did: scrolling, sizes, and who watches them. A tab behind others is not drawn.
+  // What the page looks like follows what its scripts did: scrolling, sizes, and who watches them. Once what follows the next frame runs,
+  // that frame is drawn. A tab behind others is not drawn.
   const draw = () =>
     new real.Promise((resolve) => {
       const isDrawn = self === self.top && document.visibilityState === "visible";
       real.setTimeout.call(self, resolve, isDrawn ? 2000 : 100);
-      if (real.frame) real.frame.call(self, () => real.frame.call(self, resolve));
+      if (real.frame) real.frame.call(self, () => void breathe().then(resolve));
     });
   const due = (end) => {
     let next;
