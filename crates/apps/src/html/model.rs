@@ -263,7 +263,9 @@ impl Modeller<'_> {
                 if !option.value.is_empty() {
                     pairs.push((Arc::clone(word), Arc::clone(&option.value)));
                 }
-                format!("{}{}", self.path(), query(&pairs))
+                let mut href = self.path();
+                crate::screen::query(pairs.iter().map(|(word, value)| (word, value)), &mut href);
+                href
             });
             let label = if option.value.is_empty() {
                 if word.is_some() { "Any".to_owned() } else { "Choose…".to_owned() }
@@ -486,16 +488,4 @@ impl Node {
             ("lists", Value::from(lists.len())),
         ]))
     }
-}
-
-/// Words and values as a query; nothing where there are none.
-fn query(pairs: &[(Arc<str>, Arc<str>)]) -> String {
-    let mut query = String::new();
-    for (number, (word, value)) in pairs.iter().enumerate() {
-        query.push(if number == 0 { '?' } else { '&' });
-        crate::screen::encode(word, &mut query);
-        query.push('=');
-        crate::screen::encode(value, &mut query);
-    }
-    query
 }

@@ -59,13 +59,18 @@ pub(super) fn show(world: &World, place: &OpenScreen) -> String {
     }
     let there = Destination::of(screen, place);
     let words = screen.view_inputs.iter().filter_map(|input| Some((&input.word, there.view.get(&input.key)?)));
-    for (number, (word, text)) in words.enumerate() {
-        address.push(if number == 0 { '?' } else { '&' });
-        encode(word, &mut address);
-        address.push('=');
-        encode(text, &mut address);
-    }
+    query(words, &mut address);
     address
+}
+
+/// Writes words and values as a query; nothing where there are none.
+pub(crate) fn query<'t>(pairs: impl Iterator<Item = (&'t Arc<str>, &'t Arc<str>)>, address: &mut String) {
+    for (number, (word, text)) in pairs.enumerate() {
+        address.push(if number == 0 { '?' } else { '&' });
+        encode(word, address);
+        address.push('=');
+        encode(text, address);
+    }
 }
 
 /// Where an address leads.

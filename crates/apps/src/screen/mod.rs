@@ -10,7 +10,7 @@ mod text;
 mod tree;
 mod viewer;
 
-pub(crate) use address::{ASSETS, encode, pairs};
+pub(crate) use address::{ASSETS, pairs, query};
 pub(crate) use build::plain;
 pub(crate) use sheet::{Sheet, of_row, screen_of};
 pub(crate) use tree::Facts;

@@ -84,7 +84,7 @@
   // What an input offers is found by any of its words, and taken by a click or a key.
   const OFFERED = 8;
   for (const input of all("input[data-suggest]")) {
-    const values = [...document.getElementById(`${input.id}-values`).options].map(({ value, text }) => ({ value, label: text }));
+    const values = [...(document.getElementById(`${input.id}-values`)?.options ?? [])].map(({ value, text }) => ({ value, label: text }));
     const list = document.createElement("ul");
     list.id = `${input.id}-list`;
     list.className = "offers";
