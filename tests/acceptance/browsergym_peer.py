@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from harness import expect
 
-# Debian's package: the one in the PATH is a script around it, with settings of the machine.
-PACKAGED = "/usr/lib/chromium/chromium"
-NAMES = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]
+# Debian's packages: those in the PATH are scripts around them, with settings of the machine.
+PACKAGED = ["/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium"]
+NAMES = ["chrome-headless-shell", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]
 # The bar with the task, which pages have that are shown without a browser of ours.
 TASK_BAR = re.compile(rb'<aside class="task.*?</aside>', re.S)
 PASSED_ON = {"content-type", "location", "cache-control"}
@@ -20,9 +20,10 @@ VIEWPORT = {"width": 1280, "height": 720}
 
 
 def chromium():
-    """The program that both sides run."""
-    found = [PACKAGED] if os.path.exists(PACKAGED) else list(filter(None, map(shutil.which, NAMES)))
-    expect(found, "this machine has no Chromium: apt-get install chromium")
+    """The program that both sides run: the one that PALESTRA_CHROMIUM names, or the first that the server would take."""
+    named = [path for path in [os.environ.get("PALESTRA_CHROMIUM")] if path]
+    found = named or [*filter(os.path.exists, PACKAGED), *filter(None, map(shutil.which, NAMES))]
+    expect(found, "this machine has no Chromium: apt-get install chromium-headless-shell")
     return found[0]
 
 

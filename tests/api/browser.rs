@@ -40,7 +40,7 @@ const SEED: u64 = 5;
 /// A server with browsers; none, said aloud, where this machine has no Chromium or cannot shut it in.
 pub(super) async fn with_browsers() -> Option<TestServer> {
     if palestra_browser::find_program().is_none() {
-        palestra_test_support::not_tried("a Chromium: install Debian's package chromium");
+        palestra_test_support::not_tried("a Chromium: install Debian's package chromium-headless-shell");
         return None;
     }
     Some(TestServer::start_with(|config| config.sandbox = SandboxChoice::Local).await)

@@ -13,10 +13,18 @@ use tokio::task::JoinHandle;
 use crate::cdp::{Channel, Connection, Event, Events};
 use crate::error::BrowserError;
 
-/// Where Debian's package keeps the program; the one in the PATH is a script around it, with settings of the machine.
-const PACKAGED: &str = "/usr/lib/chromium/chromium";
-/// Names under which it is found in the PATH.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
+/// Where Debian's packages keep the programs; those in the PATH are scripts around them, with settings of the machine. The one that has no
+/// window to draw opens a session in three quarters of the time, with less memory: it goes first.
+const PACKAGED: [&str; 2] = ["/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium"];
+/// Names under which they are found in the PATH.
+const NAMES: [&str; 6] = [
+    "chrome-headless-shell",
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
+];
 /// Bytes of what it complains about that are kept, the last ones.
 const COMPLAINT_BYTES_MAX: usize = 8 << 10;
 /// New tabs of one context that wait to be taken.
@@ -86,8 +94,7 @@ pub(crate) struct NewTab {
 /// The program that this machine has; `None` where there is none.
 #[must_use]
 pub fn find_program() -> Option<PathBuf> {
-    let packaged = Path::new(PACKAGED);
-    if packaged.is_file() {
+    if let Some(packaged) = PACKAGED.map(Path::new).into_iter().find(|program| program.is_file()) {
         return Some(packaged.to_owned());
     }
     let path = std::env::var_os("PATH")?;
@@ -160,6 +167,11 @@ impl Chromium {
         self.routes.lock().insert(context.clone(), sender);
         let deny = json!({"behavior": "deny", "browserContextId": context, "eventsEnabled": false});
         self.connection.call(None, "Browser.setDownloadBehavior", deny).await?;
+        // The clipboard of a browser is one for all its contexts: scripts reach it by events alone, which are listened to.
+        for name in ["clipboard-read", "clipboard-write"] {
+            let deny = json!({"permission": {"name": name}, "setting": "denied", "browserContextId": context});
+            self.connection.call(None, "Browser.setPermission", deny).await?;
+        }
         Ok((context, tabs))
     }
 

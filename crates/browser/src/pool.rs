@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use palestra_sandbox::{SandboxSpec, Sandboxes};
 use serde_json::{Value, json};
@@ -59,6 +60,8 @@ struct Process {
 pub struct Lease {
     context: Context,
     isolation: Value,
+    pool: Browsers,
+    made_up: AtomicBool,
     _permits: [OwnedSemaphorePermit; 2],
 }
 
@@ -75,10 +78,19 @@ impl Lease {
         &self.isolation
     }
 
+    /// Makes up, once, for the context that was taken from those that wait ready. Left to a moment when nobody waits for a first page, it
+    /// slows none down.
+    pub fn make_up(&self) {
+        if !self.made_up.swap(true, Ordering::Relaxed) {
+            self.pool.refill(self.context.chromium());
+        }
+    }
+
     /// Removes the context; its room is free then.
     pub async fn end(self) {
         // Of a browser that is gone nothing is left to remove.
         let _ = self.context.dispose().await;
+        self.pool.refill(self.context.chromium());
     }
 }
 
@@ -106,7 +118,8 @@ impl Browsers {
     pub fn program(&self) -> Result<PathBuf, BrowserError> {
         let named = self.0.settings.program.clone();
         named.or_else(find_program).ok_or_else(|| {
-            let words = "this machine has no Chromium: apt-get install chromium, or name one with --chromium";
+            let words =
+                "this machine has no Chromium: apt-get install chromium-headless-shell, or name one with --chromium";
             BrowserError::Missing(words.to_owned())
         })
     }
@@ -134,10 +147,9 @@ impl Browsers {
             Some(blank) => blank,
             None => Blank::create(Arc::clone(&chromium)).await?,
         };
-        self.refill(&chromium);
         let isolation = self.isolation(&chromium);
         let context = blank.begin(settings).await?;
-        Ok(Lease { context, isolation, _permits: [permit, own] })
+        Ok(Lease { context, isolation, pool: self.clone(), made_up: AtomicBool::new(false), _permits: [permit, own] })
     }
 
     /// The process with the most room, and a warm context of it. One is started where all are full or none is there.

@@ -132,7 +132,7 @@ fn game(name: &str) -> Game {
 /// A browser, with the folder that it needs; none, said aloud, where this machine has no Chromium or cannot shut it in.
 async fn chromium() -> Option<(Arc<Chromium>, tempfile::TempDir)> {
     let Some(program) = find_program() else {
-        palestra_test_support::not_tried("a Chromium: install Debian's package chromium");
+        palestra_test_support::not_tried("a Chromium: install Debian's package chromium-headless-shell");
         return None;
     };
     let folder = tempfile::tempdir().expect("a folder");

@@ -70,7 +70,7 @@ async fn faults(chromium: &Arc<Chromium>, template: &Template, seed: u64) -> Res
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_template_is_solved_by_clicks() {
     let Some(program) = find_program() else {
-        return palestra_test_support::not_tried("a Chromium: install Debian's package chromium");
+        return palestra_test_support::not_tried("a Chromium: install Debian's package chromium-headless-shell");
     };
     let folder = tempfile::tempdir().expect("a folder");
     let local = Local::new(&folder.path().join("sandbox")).expect("a back end");

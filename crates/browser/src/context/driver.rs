@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use super::Shared;
 use super::state::{Dialog, Tab};
+use super::{Shared, clipboard};
 use crate::cdp::{Channel, Event, EventQueue, Events};
 use crate::site::{Answer, Request};
 
@@ -60,6 +60,7 @@ impl Driver {
         match method.as_str() {
             "Fetch.requestPaused" => self.asked(params).await,
             "Target.attachedToTarget" => self.attached(params).await,
+            "Runtime.bindingCalled" => clipboard::told(&self.shared, &self.channel, &self.target, params),
             _ => {
                 if method == "Page.frameNavigated" && params["frame"]["parentId"].is_null() {
                     catch_up(&self.shared, &self.channel, &self.target, &params["frame"]);

@@ -1,5 +1,6 @@
 //! Elements of a page: found by their ids or by what is known of them, and what is done with them in the page's own process.
 
+use futures::join;
 use serde_json::{Value, json};
 
 use super::Context;
@@ -123,10 +124,11 @@ impl Context {
 
     /// The place in the middle of an element, once it is in sight and nothing else lies over it.
     pub(super) async fn middle(&self, found: &Found) -> Result<(f64, f64), ActionFailure> {
-        let (x, y) = self.middle_of_what_shows(found).await?;
         let channel = self.front()?;
+        let (middle, metrics) =
+            join!(self.middle_of_what_shows(found), channel.call("Page.getLayoutMetrics", json!({})));
         // It counts from the top of the document, and clicks from that of the window.
-        let metrics = channel.call("Page.getLayoutMetrics", json!({})).await?;
+        let ((x, y), metrics) = (middle?, metrics?);
         let scrolled = |side: &str| metrics["cssVisualViewport"][side].as_f64().unwrap_or_default();
         #[expect(clippy::cast_possible_truncation, reason = "places on a page are small numbers")]
         let [left, top] = [x + scrolled("pageX"), y + scrolled("pageY")].map(|place| place as i64);
@@ -142,7 +144,7 @@ impl Context {
             return Ok((x, y));
         }
         let over = Found { backend: hit_backend, frame: found.frame.clone(), name: found.name.clone() };
-        let (Ok(own), Ok(over)) = (self.hold(found).await, self.hold(&over).await) else { return Ok((x, y)) };
+        let (Ok(own), Ok(over)) = join!(self.hold(found), self.hold(&over)) else { return Ok((x, y)) };
         let call = json!({
             "functionDeclaration": COVERED,
             "objectId": own.object,
@@ -161,8 +163,10 @@ impl Context {
             CdpError::Refused { .. } => hidden(&found.name),
             error => error.into(),
         };
-        channel.call("DOM.scrollIntoViewIfNeeded", node.clone()).await.map_err(refused)?;
-        let quads = channel.call("DOM.getContentQuads", node).await.map_err(refused)?;
+        let scroll = channel.call("DOM.scrollIntoViewIfNeeded", node.clone());
+        let (scrolled, quads) = join!(scroll, channel.call("DOM.getContentQuads", node));
+        scrolled.map_err(refused)?;
+        let quads = quads.map_err(refused)?;
         let corners =
             |quad: &Value| -> Vec<f64> { quad.as_array().into_iter().flatten().filter_map(Value::as_f64).collect() };
         let shown = quads["quads"].as_array().into_iter().flatten().map(corners).find(|quad| area(quad) >= 1.0);

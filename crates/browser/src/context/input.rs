@@ -1,5 +1,7 @@
 //! Mouse and keyboard, as events that the browser takes for a person's.
 
+use futures::future::join_all;
+use futures::join;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -133,13 +135,15 @@ impl Context {
     }
 
     pub(super) async fn click_at(&self, place: (f64, f64), click: Click) -> Result<(), ActionFailure> {
-        self.move_mouse(place).await?;
-        for count in 1..=click.count {
+        // Sent in their order without waiting for each, so that they take one frame of the page.
+        let presses = (1..=click.count).map(|count| async move {
             let click = Click { count, ..click };
-            self.press_button(place, click).await?;
-            self.let_button_go(place, click).await?;
-        }
-        Ok(())
+            let (pressed, let_go) = join!(self.press_button(place, click), self.let_button_go(place, click));
+            pressed.and(let_go)
+        });
+        let (moved, pressed) = join!(self.move_mouse(place), join_all(presses));
+        moved?;
+        pressed.into_iter().collect()
     }
 
     /// Presses at a place, moves to another, lets go.

@@ -1,5 +1,5 @@
 //! Pages that are kept, and gone on from in another context: tabs with their histories, storage, cookies, what was entered, what is
-//! scrolled and open, and the ids of elements. What lives in the scripts of a page alone is not kept; whether the page is the same
+//! scrolled, open and copied, and the ids of elements. What lives in the scripts of a page alone is not kept; whether the page is the same
 //! all the same is looked at, and told.
 
 use std::collections::HashMap;
@@ -36,6 +36,8 @@ pub struct Kept {
     ids: KeptIds,
     /// Buttons and modifiers that are held down.
     held: Held,
+    /// Words that were copied last.
+    clipboard: String,
     /// Something of the page was being dragged, which the browser does by itself.
     dragging: bool,
     /// View of the tab in front, which shows whether going on from here leads to the same.
@@ -115,7 +117,9 @@ impl Context {
         let cookies = cookies["cookies"].as_array_mut().map(std::mem::take).unwrap_or_default();
         let (now_ms, documents) = self.clock.lock().moment();
         let (held, dragging) = (self.held(), self.dragged().is_some());
-        Ok(Kept { tabs, front, cookies, stored, now_ms, documents, ids, held, dragging, seen: shown(&seen), held_up })
+        let clipboard = self.shared.state.lock().clipboard.clone();
+        let seen = shown(&seen);
+        Ok(Kept { tabs, front, cookies, stored, now_ms, documents, ids, held, clipboard, dragging, seen, held_up })
     }
 
     async fn keep_tab(
@@ -159,6 +163,7 @@ impl Context {
         }
         self.clock.lock().go_on_at(kept.now_ms, kept.documents);
         *self.held.lock() = kept.held;
+        self.shared.change(|state| kept.clipboard.clone_into(&mut state.clipboard));
         for (place, tab) in kept.tabs.iter().enumerate() {
             if place > 0 {
                 self.open_tab("about:blank").await?;
@@ -270,15 +275,16 @@ fn first_difference(before: &str, now: &str) -> String {
 }
 
 /// All nodes of a tab, with those of frames and shadow roots.
-async fn document(channel: &Channel) -> Result<Value, BrowserError> {
-    let mut told = channel.call("DOM.getDocument", json!({"depth": -1, "pierce": true})).await?;
-    Ok(told["root"].take())
+async fn document(channel: &Channel) -> Result<Vec<Value>, BrowserError> {
+    // In a list: a tree of them would be too deep to be read.
+    let mut told = channel.call("DOM.getFlattenedDocument", json!({"depth": -1, "pierce": true})).await?;
+    Ok(told["nodes"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
 /// The frames of a document, each with the path of its holder; that of the page itself is empty.
-fn frames_of(root: &Value) -> Vec<(Path, String)> {
+fn frames_of(nodes: &[Value]) -> Vec<(Path, String)> {
     let mut frames = vec![(Path::default(), String::new())];
-    crate::tree::walk(root, &mut |path, node| {
+    crate::tree::walk(nodes, &mut |path, node| {
         frames.extend(crate::tree::held_frame(node).map(|frame| (path.clone(), frame.to_owned())));
     });
     frames

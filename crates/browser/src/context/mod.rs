@@ -1,5 +1,6 @@
 //! The browser context of one session: its tabs, what happened in them, and how they come to rest.
 
+mod clipboard;
 mod driver;
 mod element;
 mod failure;
@@ -17,7 +18,7 @@ mod tabs;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -37,6 +38,11 @@ pub use picture::{Mark, Picture};
 pub use read::{Read, Reading};
 use state::State;
 pub use state::{ConsoleLine, Dialog, FailedRequest};
+
+/// Size of tabs in pixels, and their time zone, unless a session wants others.
+const WIDTH: u32 = 1_280;
+const HEIGHT: u32 = 720;
+const TIME_ZONE: &str = "UTC";
 
 /// Settings of a context.
 #[derive(Clone)]
@@ -63,8 +69,8 @@ impl Settings {
     /// Pages of a site, 1,280 by 720 pixels, at a time.
     #[must_use]
     pub fn new(site: Arc<dyn Site>, now_ms: i64, seed: u64) -> Self {
-        let time_zone = "UTC".to_owned();
-        Self { site, width: 1_280, height: 720, now_ms, seed, time_zone, action_ms: 500, files: Vec::new() }
+        let time_zone = TIME_ZONE.to_owned();
+        Self { site, width: WIDTH, height: HEIGHT, now_ms, seed, time_zone, action_ms: 500, files: Vec::new() }
     }
 }
 
@@ -226,6 +232,15 @@ struct Tailored {
     script: String,
 }
 
+fn size(width: u32, height: u32) -> (&'static str, Value) {
+    let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+    ("Emulation.setDeviceMetricsOverride", size)
+}
+
+fn time_zone(name: &str) -> (&'static str, Value) {
+    ("Emulation.setTimezoneOverride", json!({"timezoneId": name}))
+}
+
 impl TabSetup {
     async fn open(&self, shared: &Arc<Shared>, tab: NewTab) -> Result<(), BrowserError> {
         let NewTab { channel, target, is_ahead } = tab;
@@ -239,6 +254,8 @@ impl TabSetup {
             ("Log.enable", json!({})),
             ("DOM.enable", json!({})),
             ("Target.setAutoAttach", json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true})),
+            size(WIDTH, HEIGHT),
+            time_zone(TIME_ZONE),
             ("Emulation.setLocaleOverride", json!({"locale": "en-US"})),
             ("Emulation.setFocusEmulationEnabled", json!({"enabled": true})),
             (
@@ -249,6 +266,7 @@ impl TabSetup {
             ("Input.setInterceptDrags", json!({"enabled": true})),
         ];
         channel.post(&commands).await?;
+        channel.post(&clipboard::setup()).await?;
         // A page in a process of its own answers nothing before it runs: so it is let go on in the same breath.
         let run = [("Runtime.runIfWaitingForDebugger", json!({}))];
         let (tailored, ran) = tokio::join!(self.tailor(shared, &channel, &target), channel.post(&run));
@@ -269,14 +287,14 @@ impl TabSetup {
     /// Gives a tab the size, the time and the script of its session, where it has one.
     async fn tailor(&self, shared: &Arc<Shared>, channel: &Channel, target: &str) -> Result<(), BrowserError> {
         let Some(Tailored { settings, script }) = self.0.lock().clone() else { return Ok(()) };
-        let Settings { width, height, time_zone, .. } = &settings;
-        let commands = [
-            (
-                "Emulation.setDeviceMetricsOverride",
-                json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}),
-            ),
-            ("Emulation.setTimezoneOverride", json!({"timezoneId": time_zone})),
-        ];
+        // A tab has the usual ones before a session takes it, which need not wait for them.
+        let mut commands = Vec::new();
+        if (settings.width, settings.height) != (WIDTH, HEIGHT) {
+            commands.push(size(settings.width, settings.height));
+        }
+        if settings.time_zone != TIME_ZONE {
+            commands.push(time_zone(&settings.time_zone));
+        }
         channel.post(&commands).await?;
         let script = json!({"source": script, "runImmediately": true});
         let added = channel.call("Page.addScriptToEvaluateOnNewDocument", script).await?;

@@ -1,11 +1,13 @@
 //! Looking at a context.
 
+use futures::future::try_join_all;
+use futures::{join, try_join};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Context;
 use super::state::{ConsoleLine, Dialog, FailedRequest, Tab};
-use crate::cdp::CdpError;
+use crate::cdp::{CdpError, Channel};
 use crate::error::BrowserError;
 use crate::tree::{FrameTree, Tree};
 
@@ -63,14 +65,10 @@ impl Context {
             let is_held_up = front.is_none_or(Tab::is_held_up);
             (targets, state.front.min(state.tabs.len().saturating_sub(1)), dialog, is_held_up)
         };
-        let mut tabs = Vec::new();
-        for target in targets {
-            let told = self.chromium.connection.call(None, "Target.getTargetInfo", json!({"targetId": target})).await?;
-            let text = |name: &str| told["targetInfo"][name].as_str().unwrap_or_default().to_owned();
-            tabs.push(TabView { url: text("url"), title: text("title") });
-        }
+        let tabs = try_join_all(targets.into_iter().map(|target| self.view_of(target)));
         // A page that waits for a dialog answers nothing.
-        let tree = if is_held_up { Tree::default() } else { self.tree().await? };
+        let tree = async { if is_held_up { Ok(Tree::default()) } else { self.tree().await } };
+        let (tabs, tree) = try_join!(tabs, tree)?;
         let flat = tree.flatten();
         let focused = tree.nodes.iter().rev().find(|node| node.is("focused")).and_then(|node| node.id.clone());
         let (console, failed_requests, left_out) = self.shared.change(|state| {
@@ -93,35 +91,26 @@ impl Context {
         })
     }
 
+    async fn view_of(&self, target: String) -> Result<TabView, BrowserError> {
+        let told = self.chromium.connection.call(None, "Target.getTargetInfo", json!({"targetId": target})).await?;
+        let text = |name: &str| told["targetInfo"][name].as_str().unwrap_or_default().to_owned();
+        Ok(TabView { url: text("url"), title: text("title") })
+    }
+
     /// The accessibility tree of the page in front, over all its frames.
     pub(super) async fn tree(&self) -> Result<Tree, BrowserError> {
         let channel = self.front()?;
-        let frames = channel.call("Page.getFrameTree", json!({})).await?;
+        let (frames, main) = try_join!(channel.call("Page.getFrameTree", json!({})), tree_of(&channel, json!({})))?;
         let mut found = Vec::new();
         let mut waiting = vec![&frames["frameTree"]];
         while let Some(frame) = waiting.pop() {
-            found.push(&frame["frame"]);
+            found.push(frame["frame"]["id"].as_str().unwrap_or_default());
             waiting.extend(frame["childFrames"].as_array().into_iter().flatten().rev());
         }
-        let mut told = Vec::new();
-        for frame in found.into_iter().take(FRAMES_MAX) {
-            let id = frame["id"].as_str().unwrap_or_default();
-            let owner = if frame["parentId"].is_null() {
-                None
-            } else {
-                match channel.call("DOM.getFrameOwner", json!({"frameId": id})).await {
-                    Ok(owner) => owner["backendNodeId"].as_i64(),
-                    Err(CdpError::Refused { .. }) => continue,
-                    Err(error) => return Err(error.into()),
-                }
-            };
-            match channel.call("Accessibility.getFullAXTree", json!({"frameId": id})).await {
-                Ok(mut tree) => told.push((id, owner, tree["nodes"].take())),
-                // A frame that went meanwhile.
-                Err(CdpError::Refused { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let (first, inner) = found.split_first().map_or(("", &[][..]), |(first, inner)| (*first, inner));
+        let inner = inner.iter().take(FRAMES_MAX - 1).map(|frame| tree_in(&channel, frame));
+        let inner = try_join_all(inner).await?.into_iter().flatten();
+        let told: Vec<_> = main.map(|nodes| (first, None, nodes)).into_iter().chain(inner).collect();
         let frames: Vec<FrameTree<'_>> = told
             .iter()
             .map(|(frame, owner, nodes)| FrameTree {
@@ -134,5 +123,29 @@ impl Context {
         let mut ids = self.ids.lock();
         ids.begin(&document.unwrap_or_default());
         Ok(Tree::of(&frames, &mut ids))
+    }
+}
+
+/// Nodes of a frame, and the element that it is in.
+type Inner<'f> = (&'f str, Option<i64>, Value);
+
+/// Nodes of a frame within a page; `None` where it went meanwhile.
+async fn tree_in<'f>(channel: &Channel, frame: &'f str) -> Result<Option<Inner<'f>>, CdpError> {
+    let of_frame = json!({"frameId": frame});
+    let owner = channel.call("DOM.getFrameOwner", of_frame.clone());
+    let (owner, nodes) = join!(owner, tree_of(channel, of_frame));
+    match owner {
+        Ok(owner) => Ok(nodes?.map(|nodes| (frame, owner["backendNodeId"].as_i64(), nodes))),
+        Err(CdpError::Refused { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Nodes of a frame; `None` where it went meanwhile.
+async fn tree_of(channel: &Channel, frame: Value) -> Result<Option<Value>, CdpError> {
+    match channel.call("Accessibility.getFullAXTree", frame).await {
+        Ok(mut tree) => Ok(Some(tree["nodes"].take())),
+        Err(CdpError::Refused { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }

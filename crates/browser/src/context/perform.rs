@@ -1,5 +1,6 @@
 //! Carrying out actions.
 
+use futures::join;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -297,9 +298,9 @@ impl Context {
     async fn click(&self, bid: &str, button: Button, modifiers: u32, count: u32) -> Result<(), ActionFailure> {
         let found = self.find(bid).await?;
         // The list of a drop-down is drawn by the desktop, which is not there.
-        self.run_on(&found, CLICKABLE, json!([])).await?;
-        let place = self.middle(&found).await?;
-        self.click_at(place, Click { button, modifiers, count }).await
+        let (clickable, place) = join!(self.run_on(&found, CLICKABLE, json!([])), self.middle(&found));
+        clickable?;
+        self.click_at(place?, Click { button, modifiers, count }).await
     }
 
     async fn focus(&self, found: &Found) -> Result<(), ActionFailure> {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures::future::try_join_all;
+use futures::try_join;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -48,9 +50,8 @@ impl Context {
             if rest != Rest::Quiet {
                 break;
             }
-            self.renew_scripts().await?;
             let before = self.documents();
-            self.advance_to(now_ms).await?;
+            try_join!(self.renew_scripts(), self.advance_to(now_ms))?;
             rest = self.rest(deadline).await?;
             if self.documents() == before {
                 break;
@@ -156,17 +157,22 @@ impl Context {
             let state = self.shared.state.lock();
             state.tabs.iter().map(|tab| (tab.channel.clone(), tab.script.clone())).collect()
         };
-        for (channel, former) in tabs {
-            let added = json!({"source": script, "runImmediately": false});
-            let added = channel.call("Page.addScriptToEvaluateOnNewDocument", added).await?;
-            let id = added["identifier"].as_str().unwrap_or_default().to_owned();
-            channel.post(&[("Page.removeScriptToEvaluateOnNewDocument", json!({"identifier": former}))]).await?;
-            self.shared.change(|state| {
-                let tab = state.tabs.iter_mut().find(|tab| tab.channel.session == channel.session);
-                tab.map(|tab| tab.script = id)
-            });
-        }
-        Ok(())
+        try_join_all(tabs.into_iter().map(|(channel, former)| {
+            let script = &script;
+            async move {
+                channel.post(&[("Page.removeScriptToEvaluateOnNewDocument", json!({"identifier": former}))]).await?;
+                let added = json!({"source": script, "runImmediately": false});
+                let added = channel.call("Page.addScriptToEvaluateOnNewDocument", added).await?;
+                let id = added["identifier"].as_str().unwrap_or_default().to_owned();
+                self.shared.change(|state| {
+                    let tab = state.tabs.iter_mut().find(|tab| tab.channel.session == channel.session);
+                    tab.map(|tab| tab.script = id)
+                });
+                Ok(())
+            }
+        }))
+        .await
+        .map(drop)
     }
 
     /// The value of an expression in the main frame of the tab in front.

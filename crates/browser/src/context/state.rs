@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub(crate) failed: VecDeque<FailedRequest>,
     /// Lines and requests that were not kept.
     pub(crate) left_out: u64,
+    /// Words that a page copied last.
+    pub(crate) clipboard: String,
 }
 
 /// A tab.

@@ -23,7 +23,14 @@ impl Blank {
         let target = json!({"url": address, "browserContextId": self.id});
         let made = self.chromium.connection.call(None, "Target.createTarget", target).await?;
         let target = made["targetId"].as_str().unwrap_or_default().to_owned();
-        self.until(|state| state.tab(&target).is_some_and(|tab| tab.is_open)).await
+        self.until(|state| {
+            state.tab(&target).is_some_and(|tab| {
+                // The headless shell tells of no address yet, and there is none to wait for.
+                tab.is_ahead = false;
+                tab.is_open
+            })
+        })
+        .await
     }
 
     /// Waits until the state fits.

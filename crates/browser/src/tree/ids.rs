@@ -64,10 +64,10 @@ impl Ids {
     }
 
     /// Keeps them by where their elements stand in a document.
-    pub(crate) fn keep(&self, root: &Value) -> KeptIds {
+    pub(crate) fn keep(&self, nodes: &[Value]) -> KeptIds {
         let mut kept = KeptIds::default();
         let mut frames: HashMap<&str, Path> = HashMap::new();
-        walk(root, &mut |path, node| {
+        walk(nodes, &mut |path, node| {
             if let Some(backend) = node["backendNodeId"].as_i64()
                 && let Some((id, element)) = self.by_backend(backend)
             {
@@ -91,12 +91,12 @@ impl Ids {
     }
 
     /// Gives those that were kept to the elements that stand where theirs stood; `main` is the frame of the page itself.
-    pub(crate) fn go_on_from(&mut self, kept: &KeptIds, root: &Value, main: &str, document: &str) {
+    pub(crate) fn go_on_from(&mut self, kept: &KeptIds, nodes: &[Value], main: &str, document: &str) {
         *self = Self { document: document.to_owned(), ..Self::default() };
         let ids: HashMap<&Path, &String> = kept.elements.iter().map(|(path, id)| (path, id)).collect();
         let mut frames = HashMap::from([(Path::default(), main.to_owned())]);
         let mut found = Vec::new();
-        walk(root, &mut |path, node| {
+        walk(nodes, &mut |path, node| {
             frames.extend(held_frame(node).map(|frame| (path.within(), frame.to_owned())));
             if let (Some(id), Some(backend)) = (ids.get(path), node["backendNodeId"].as_i64()) {
                 found.push((path.document(), (*id).clone(), backend));

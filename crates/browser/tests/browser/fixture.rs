@@ -24,7 +24,7 @@ impl World {
     pub(crate) async fn start() -> Option<Self> {
         static STARTED: AtomicU64 = AtomicU64::new(0);
         let Some(program) = find_program() else {
-            palestra_test_support::not_tried("a Chromium: install Debian's package chromium");
+            palestra_test_support::not_tried("a Chromium: install Debian's package chromium-headless-shell");
             return None;
         };
         let folder = tempfile::tempdir().expect("a folder");

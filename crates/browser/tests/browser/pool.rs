@@ -22,7 +22,7 @@ struct Pool {
 
 async fn pool(processes_max: usize, contexts_max: usize, warm_min: usize) -> Option<Pool> {
     if find_program().is_none() {
-        palestra_test_support::not_tried("a Chromium: install Debian's package chromium");
+        palestra_test_support::not_tried("a Chromium: install Debian's package chromium-headless-shell");
         return None;
     }
     let folder = tempfile::tempdir().expect("a folder");

@@ -9,7 +9,7 @@ use palestra_browser::{BrowserError, Context};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::fixture::{World, act, refused};
+use crate::fixture::{World, act, on, refused};
 
 /// Scripts that try to reach something else; each prints `OUT` and what it found where it came through, or `closed`.
 const ATTEMPTS: &[(&str, &str)] = &[
@@ -251,5 +251,55 @@ async fn a_browser_that_is_killed_is_told_at_once() {
     while !renderers(&world).await.is_empty() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_session_copies_no_other_pastes() {
+    let Some(world) = World::start().await else { return };
+    let page = "<!doctype html><title>Words</title><textarea aria-label=Words></textarea>
+        <button onclick=\"words.select(); document.execCommand('copy')\">Copy</button><input id=words value=scripted>";
+    let (first, other) = (on(&world, page).await, on(&world, page).await);
+    for (context, words) in [(&first, "mine alone"), (&other, "of another")] {
+        act(context, &format!("fill('role=textbox[name=\"Words\"]', '{words}')")).await;
+        act(context, "keyboard_press('Control+a')").await;
+        act(context, "keyboard_press('Control+c')").await;
+        act(context, "keyboard_press('End')").await;
+    }
+    let pasted = act(&first, "keyboard_press('Control+v')").await.text;
+    assert!(pasted.contains("mine alonemine alone"), "{pasted}");
+    let pasted = act(&other, "keyboard_press('Control+v')").await.text;
+    assert!(pasted.contains("of anotherof another"), "{pasted}");
+    // What is cut is gone, and comes back.
+    act(&first, "keyboard_press('Control+a')").await;
+    let cut = act(&first, "keyboard_press('Control+x')").await.text;
+    assert!(!cut.contains("mine alone"), "{cut}");
+    let pasted = act(&first, "keyboard_press('Shift+Insert')").await.text;
+    assert!(pasted.contains("mine alonemine alone"), "{pasted}");
+    // Scripts copy too, after a click.
+    act(&first, "click('role=button[name=\"Copy\"]')").await;
+    act(&other, "click('role=textbox[name=\"Words\"]')").await;
+    let pasted = act(&other, "keyboard_press('Control+v')").await.text;
+    assert!(!pasted.contains("'of anotherof anotherscripted") && !pasted.contains("mine"), "{pasted}");
+    act(&first, "click('role=textbox[name=\"Words\"]')").await;
+    let pasted = act(&first, "keyboard_press('Control+v')").await.text;
+    assert!(pasted.contains("scripted'\n") && pasted.contains("mine alonescripted"), "{pasted}");
+    // Without the events that are listened to, no script reads or writes it.
+    let secure = "<!doctype html><title>Secure</title><p id=out>nothing</p><script>
+        const say = (words) => { out.textContent += ', ' + words; };
+        const asked = async () => {
+          await navigator.clipboard.writeText('forced').then(() => say('WROTE'), () => say('not written'));
+          await navigator.clipboard.readText().then((words) => say('READ ' + words), () => say('not read'));
+        };
+        </script><button onclick='asked()'>Ask</button>";
+    let (asking, _) = world.context(&[("/", secure)]).await;
+    act(&asking, "goto('https://shop.test/')").await;
+    let asked = act(&asking, "click('role=button[name=\"Ask\"]')").await.text;
+    assert!(asked.contains("nothing, not written, not read"), "{asked}");
+    // A copy of the session goes on with what was copied.
+    let (copy, _) = world.context(&[("/", page)]).await;
+    copy.go_on_from(&first.keep().await.expect("kept")).await.expect("gone on");
+    let pasted = act(&copy, "keyboard_press('Control+v')").await.text;
+    assert!(pasted.contains("scriptedscripted"), "{pasted}");
     world.end().await;
 }

@@ -24,7 +24,7 @@ use view::{infra, network_block, picture_block, read_block, refused, shown};
 
 /// The answer where this server has no browser.
 pub(crate) const NO_BROWSER: &str =
-    "this server has no browser: install chromium where it runs, or choose another surface";
+    "this server has no browser: install chromium-headless-shell where it runs, or choose another surface";
 /// Bytes of contents that the looks of one turn may make.
 const BLOB_BYTES_MAX: usize = 64 << 20;
 /// The answer to looks beyond that.
@@ -188,6 +188,7 @@ impl<P: Pages> BrowserPlace<P> {
             observation.text = text;
             self.name(&mut observation, block);
         }
+        self.lease().await?.make_up();
         Ok(observation)
     }
 

@@ -36,7 +36,7 @@ async fn fixture() -> Option<Fixture> {
 /// The same, whose pages may reach these hosts.
 async fn fixture_with(hosts: Vec<Host>) -> Option<Fixture> {
     if find_program().is_none() {
-        palestra_test_support::not_tried("a Chromium: install Debian's package chromium");
+        palestra_test_support::not_tried("a Chromium: install Debian's package chromium-headless-shell");
         return None;
     }
     let folder = tempfile::tempdir().expect("a folder");
