@@ -1,4 +1,5 @@
-"""Sessions in Palestra's browser beside Playwright with BrowserGym's tree of the same page: openings, steps, memory, how many at once."""
+"""Sessions in Palestra's browser beside Playwright with BrowserGym's tree of the same page: openings, steps, pictures, forks, memory, how many
+at once."""
 
 import collections
 import glob
@@ -22,7 +23,7 @@ STEPS_A_ROUND = 4
 CROWDS_LONG, CROWDS_SHORT = [1, 10, 20], [1, 2]
 STEPPING_LONG, STEPPING_SHORT = [1, 2, 5, 10, 20, 40, 60], [1, 2]
 STEPPING_SECONDS_LONG, STEPPING_SECONDS_SHORT = 10, 2
-OPEN_TARGET_MS, STEP_TARGET_MS = 120, 40
+OPEN_TARGET_MS, STEP_TARGET_MS, FORK_TARGET_MS = 120, 40, 300
 
 
 def timed(work):
@@ -89,6 +90,19 @@ class Palestra:
         answer = api.post(f"/v1/sessions/{name}/step", {"action": {"text": f"click('{bid}')"}})
         expect("DisclosureTriangle 'More', focused" in answer["observation"]["text"], f"a step shows {answer['observation']['text'][:500]}")
 
+    def screenshot(self, session):
+        api, name, _ = session
+        answer = api.post(f"/v1/sessions/{name}/step", {"action": {"text": "screenshot()"}})
+        expect(answer["observation"]["content"][0]["width"] == VIEWPORT["width"], f"a picture is {answer['observation']['content']}")
+
+    def fork(self, session):
+        """A copy of app and page, up to its first look."""
+        api, name, bid = session
+        copy = api.post(f"/v1/sessions/{name}/fork", {"count": 1})["data"][0]["id"]
+        text = api.post(f"/v1/sessions/{copy}/step", {"action": {"text": "noop(0)"}})["observation"]["text"]
+        expect("DisclosureTriangle 'More', focused" in text, f"a copy shows {text[:500]}")
+        return api, copy, bid
+
     def close(self, session):
         session[0].delete(f"/v1/sessions/{session[1]}")
 
@@ -126,6 +140,9 @@ class Playwright:
         page.get_by_test_id(bid).click(timeout=5_000)
         expect("DisclosureTriangle 'More', focused" in self.look(page), "a step shows something else")
 
+    def screenshot(self, session):
+        session[1].screenshot()
+
     def close(self, session):
         session[0].close()
 
@@ -135,8 +152,8 @@ class Playwright:
 
 
 def compared(sides, rounds):
-    """Openings and steps of all sides, in turn."""
-    times = {name: {"open": [], "step": []} for name in sides}
+    """Openings, steps and pictures of all sides, in turn, and forks of those that have them."""
+    times = {name: collections.defaultdict(list) for name in sides}
     for name, side in sides.items():
         side.close(side.open())
     for _ in range(rounds):
@@ -147,6 +164,11 @@ def compared(sides, rounds):
             times[name]["open"].append(taken)
             side.step(session)
             times[name]["step"] += [timed(lambda: side.step(session))[0] for _ in range(STEPS_A_ROUND)]
+            times[name]["screenshot"].append(timed(lambda: side.screenshot(session))[0])
+            if hasattr(side, "fork"):
+                taken, copy = timed(lambda: side.fork(session))
+                times[name]["fork"].append(taken)
+                side.close(copy)
             side.close(session)
     return times
 
@@ -194,9 +216,11 @@ def stepping(side, counts, seconds):
 def table(times, held, live):
     """The figures as tables."""
     rows = ["| | p50 ms | p95 ms | n |", "| --- | --- | --- | --- |"]
-    for what in ("open", "step"):
+    for what in ("open", "step", "screenshot", "fork"):
         for name, found in times.items():
             values = found[what]
+            if not values:
+                continue
             rows.append(f"| {what}, {name} | {quantile(values, 0.5):.0f} | {quantile(values, 0.95):.0f} | {len(values)} |")
     rows += ["", "| live sessions | browser | PSS MB | private MB | private MB a session |", "| --- | --- | --- | --- | --- |"]
     for name, found in held.items():
@@ -228,10 +252,11 @@ def run(short):
         live = stepping(ours, STEPPING_SHORT if short else STEPPING_LONG, seconds)
     print(table(times, held, live))
     print(json.dumps({"binary": os.path.basename(binary()), "times": times, "memory": held, "stepping": live}))
-    opened, stepped = (statistics.median(times["Palestra"][what]) for what in ("open", "step"))
+    opened, stepped, forked = (statistics.median(times["Palestra"][what]) for what in ("open", "step", "fork"))
     most = max(live.items(), key=lambda one: one[1]["steps_per_s"])
     return (
         f"opening p50 {opened:.0f} ms (target {OPEN_TARGET_MS}), act and observe p50 {stepped:.0f} ms (target {STEP_TARGET_MS}), "
+        f"fork p50 {forked:.0f} ms (target {FORK_TARGET_MS}), "
         f"up to {most[1]['steps_per_s']:.0f} steps/s with {most[0]} live sessions, {max(live)} live at once"
     )
 
