@@ -26,7 +26,17 @@ FAULTS = """() => {
     if (hides && shown(element) && element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1) faults.push('cut: ' + name(element));
   }
   const controls = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea')].filter(shown);
-  const boxes = controls.map((element) => [element, element.getBoundingClientRect()]).filter(([, box]) => box.width > 1 && box.height > 1);
+  // The part that shows: lines beyond those that a title may have are hidden.
+  const part = (element) => {
+    let { left, right, top, bottom } = element.getBoundingClientRect();
+    for (let around = element.parentElement; around; around = around.parentElement) {
+      if (getComputedStyle(around).overflowY === 'visible') continue;
+      const box = around.getBoundingClientRect();
+      [left, right, top, bottom] = [Math.max(left, box.left), Math.min(right, box.right), Math.max(top, box.top), Math.min(bottom, box.bottom)];
+    }
+    return { left, right, top, bottom };
+  };
+  const boxes = controls.map((element) => [element, part(element)]).filter(([, box]) => box.right - box.left > 1 && box.bottom - box.top > 1);
   for (let i = 0; i < boxes.length; i += 1) {
     for (let j = i + 1; j < boxes.length; j += 1) {
       const [[one, a], [other, b]] = [boxes[i], boxes[j]];
@@ -102,7 +112,9 @@ def run(short):
         for place, app in enumerate(APPS):
             # In the short form every other app is seen on a desk, and the rest on a phone.
             sizes = [SIZES[place % len(SIZES)]] if short else SIZES
-            body = {"environment": f"app/{app}", "task": {"split": "train", "seed": 3}, "config": {"surface": "gui"}}
+            # To open a page is a step, and many are opened before the task is ended.
+            task, config = {"split": "train", "seed": 3}, {"surface": "gui"}
+            body = {"environment": f"app/{app}", "task": task, "config": config, "limits": {"steps": 100_000}}
             session = api.post("/v1/sessions", body)
             base = server.url + session["page"]
             for width, height in sizes:
