@@ -38,8 +38,7 @@ impl Context {
     /// Waits until the tab in front rests, and moves the clock of its pages on by `milliseconds`.
     pub(super) async fn settle(&self, milliseconds: u32) -> Result<Rest, BrowserError> {
         let deadline = Instant::now() + REST_MAX;
-        let breathe = self.clock.lock().breathe();
-        self.in_every_frame(&breathe).await?;
+        let mut is_drawn = self.draw_at_once().await?;
         let mut rest = self.rest(deadline).await?;
         let now_ms = {
             let mut clock = self.clock.lock();
@@ -51,13 +50,23 @@ impl Context {
                 break;
             }
             let before = self.documents();
-            try_join!(self.renew_scripts(), self.advance_to(now_ms))?;
+            try_join!(self.renew_scripts(), self.advance_to(now_ms, std::mem::take(&mut is_drawn)))?;
             rest = self.rest(deadline).await?;
             if self.documents() == before {
                 break;
             }
         }
         Ok(rest)
+    }
+
+    /// Lets scripts go on, and where nothing loads the page draw what they did. True where that holds and nothing came meanwhile: the
+    /// frame that an action leads to is asked for at once, and not after the one that comes by itself.
+    async fn draw_at_once(&self) -> Result<bool, BrowserError> {
+        let is_quiet = || self.shared.state.lock().front().is_some_and(|tab| tab.is_quiet() && !tab.is_answered);
+        let (before, was_quiet) = (self.documents(), is_quiet());
+        let expression = if was_quiet { self.clock.lock().draw() } else { self.clock.lock().breathe() };
+        self.in_every_frame(&expression).await?;
+        Ok(was_quiet && is_quiet() && self.documents() == before)
     }
 
     /// Waits until the tab in front is quiet and its scripts have gone on from what they were answered.
@@ -103,8 +112,8 @@ impl Context {
     }
 
     /// Moves the clocks of all documents of the tab to a time.
-    async fn advance_to(&self, now_ms: i64) -> Result<(), BrowserError> {
-        let expression = self.clock.lock().advance_to(now_ms);
+    async fn advance_to(&self, now_ms: i64, is_drawn: bool) -> Result<(), BrowserError> {
+        let expression = self.clock.lock().advance_to(now_ms, is_drawn);
         self.in_every_frame(&expression).await
     }
 
