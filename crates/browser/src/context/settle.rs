@@ -35,10 +35,11 @@ pub(super) enum Rest {
 }
 
 impl Context {
-    /// Waits until the tab in front rests, and moves the clock of its pages on by `milliseconds`.
-    pub(super) async fn settle(&self, milliseconds: u32) -> Result<Rest, BrowserError> {
+    /// Waits until the tab in front rests, and moves the clock of its pages on by `milliseconds`. `draws_at_once` where what was done has
+    /// reached the page whole, so that its next frame shows it.
+    pub(super) async fn settle(&self, milliseconds: u32, draws_at_once: bool) -> Result<Rest, BrowserError> {
         let deadline = Instant::now() + REST_MAX;
-        let mut is_drawn = self.draw_at_once().await?;
+        let mut is_drawn = self.go_on(draws_at_once).await?;
         let mut rest = self.rest(deadline).await?;
         let now_ms = {
             let mut clock = self.clock.lock();
@@ -59,11 +60,11 @@ impl Context {
         Ok(rest)
     }
 
-    /// Lets scripts go on, and where nothing loads the page draw what they did. True where that holds and nothing came meanwhile: the
-    /// frame that an action leads to is asked for at once, and not after the one that comes by itself.
-    async fn draw_at_once(&self) -> Result<bool, BrowserError> {
+    /// Lets scripts go on, and draws what they did where nothing loads: the frame that an action leads to is asked for at once, and not
+    /// after the one that comes by itself. True where it was drawn, and nothing came meanwhile.
+    async fn go_on(&self, draws: bool) -> Result<bool, BrowserError> {
         let is_quiet = || self.shared.state.lock().front().is_some_and(|tab| tab.is_quiet() && !tab.is_answered);
-        let (before, was_quiet) = (self.documents(), is_quiet());
+        let (before, was_quiet) = (self.documents(), draws && is_quiet());
         let expression = if was_quiet { self.clock.lock().draw() } else { self.clock.lock().breathe() };
         self.in_every_frame(&expression).await?;
         Ok(was_quiet && is_quiet() && self.documents() == before)
