@@ -121,6 +121,9 @@ def run(short):
     # The same Python for programs as for blocks: it has the packages.
     found = [programs, os.path.dirname(sys.executable), environment["PATH"]]
     environment["PATH"] = os.pathsep.join(found)
+    # As `pip install ./clients/python` would.
+    environment["PYTHONPATH"] = os.path.join(FOLDER, "clients", "python", "src")
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     command = ["palestra", "serve", "--listen", f"127.0.0.1:{free_port()}", "--log", "warn"]
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
     watchdog = threading.Timer(START_TIMEOUT_S, process.kill)
