@@ -34,10 +34,10 @@ class Proxy:
         self.bytes_max = bytes_max
         self.random = random.Random(seed)
         self.url = ""
-        self.connections: set[asyncio.Task[None]] = set()
+        self.connections: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections.add(asyncio.create_task(self.take(reader, writer)))
+        self.connections[writer] = asyncio.create_task(self.take(reader, writer))
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         left = self.random.randrange(self.bytes_max) if self.cuts < self.cuts_max else None
@@ -67,13 +67,25 @@ class Proxy:
         await asyncio.gather(*(sink.wait_closed() for sink in (writer, upstream_writer)), return_exceptions=True)
 
 
+    async def listen(self, port: int) -> asyncio.Server:
+        listener = await asyncio.start_server(self.accept, "127.0.0.1", port, reuse_address=True)
+        self.url = "http://127.0.0.1:{}".format(listener.sockets[0].getsockname()[1])
+        return listener
+
+    async def close(self, listener: asyncio.Server) -> None:
+        """Takes no connection any more, and cuts those that there are."""
+        listener.close()
+        for writer in self.connections:
+            writer.transport.abort()
+        await asyncio.gather(*self.connections.values())
+
+
 @asynccontextmanager
 async def cutting(url: str, cuts_max: int, bytes_max: int, seed: int = 1) -> AsyncIterator[Proxy]:
     """A proxy in front of a server that cuts the first connections."""
     proxy = Proxy(url, cuts_max, bytes_max, seed)
-    listener = await asyncio.start_server(proxy.accept, "127.0.0.1", 0)
-    proxy.url = "http://127.0.0.1:{}".format(listener.sockets[0].getsockname()[1])
-    async with listener:
+    listener = await proxy.listen(0)
+    try:
         yield proxy
-        # Its clients are gone, and so what they were connected to ends by itself.
-        await asyncio.gather(*proxy.connections)
+    finally:
+        await proxy.close(listener)

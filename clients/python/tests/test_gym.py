@@ -67,3 +67,36 @@ def test_a_vector_begins_anew_by_itself(client: palestra.Client) -> None:
     _, _, _, _, infos = env.step(["1"] * 4)
     assert [data["count"] for data in infos["data"]] == [1] * 4
     env.close()
+
+
+def test_each_reset_draws_a_task_and_a_seed_brings_it_again(client: palestra.Client) -> None:
+    env = palestra.gym.PalestraEnv("bench/counter", client)
+    env.reset(seed=3)
+    drawn = [env.reset()[1]["task"]["id"] for _ in range(4)]
+    assert len(set(drawn)) == 4
+    env.reset(seed=3)
+    assert [env.reset()[1]["task"]["id"] for _ in range(4)] == drawn
+    assert env.reset(options={"task": {"split": "train", "index": 2}})[1]["task"]["index"] == 2
+    env.close()
+    env.close()
+    fixed = palestra.gym.PalestraEnv("bench/counter", client, task={"split": "train", "index": 4})
+    assert {fixed.reset()[1]["task"]["index"] for _ in range(3)} == {4}
+    fixed.close()
+
+
+def test_a_vector_is_seeded_and_one_that_fails_fails_no_other(client: palestra.Client) -> None:
+    env = palestra.gym.PalestraVectorEnv("bench/counter", 3, client, limits={"steps": 9})
+
+    def seeds() -> list[int]:
+        episodes = [client.episode(episode) for episode in env.reset(seed=5)[1]["episode"]]
+        return [episode["seed"] for episode in episodes]
+
+    assert seeds() == seeds() == [5, 6, 7]
+    _, rewards, _, truncated, infos = env.step(["5", {"foo": 1}, "5"])
+    assert [bool(over) for over in truncated] == [False, True, False] and math.isnan(rewards[1]) and infos["error"][1]
+    _, _, _, truncated, infos = env.step(["5", "5", "5"])
+    assert [data and data["count"] for data in infos["data"]] == [10, None, 10] and infos["_task"][1]
+    for wrong in ({"seed": [1, 2]}, {"options": {"tasks": [{"index": 1}]}}):
+        with pytest.raises(ValueError, match="for 3 sessions"):
+            env.reset(**wrong)
+    env.close()

@@ -9,6 +9,8 @@ import threading
 import palestra
 import palestra.testing
 import pytest
+from conftest import Proxy
+from palestra._address import Address
 
 
 def target(session: palestra.Session | palestra.AsyncSession) -> int:
@@ -114,8 +116,11 @@ def test_a_server_that_is_not_there_is_given_up() -> None:
 
 
 def test_bad_input_says_what_is_wrong(client: palestra.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(palestra.PalestraError, match="begins with http"):
-        palestra.Client("ftp://somewhere", "key")
+    for address, match in [("ftp://somewhere", "no address"), ("http://here:99999", "no address"), ("http://here:7070/v1", "leave that out")]:
+        with pytest.raises(palestra.PalestraError, match=match):
+            palestra.Client(address, "key")
+    with pytest.raises(palestra.PalestraError, match="the key holds"):
+        palestra.Client("http://here:7070", "clé")
     monkeypatch.delenv("PALESTRA_URL", raising=False)
     with pytest.raises(palestra.PalestraError, match="PALESTRA_URL"):
         palestra.Client()
@@ -127,12 +132,18 @@ def test_bad_input_says_what_is_wrong(client: palestra.Client, monkeypatch: pyte
             session.step(1)  # type: ignore[arg-type]
         with pytest.raises(palestra.ApiError, match="larger than"):
             session.step("1" * (17 << 20))
+        for unsendable in ("\ud800", {"tool": "add", "arguments": {"amount": float("nan")}}, {"tool": object()}):
+            with pytest.raises(ValueError, match="cannot be sent"):
+                session.step(unsendable)
+        with pytest.raises(ValueError, match="cannot be sent"):
+            session.step("1", meta={"logprob": float("-inf")})
         # Nothing of it was counted.
         assert session.step("1").seq == 1
 
 
-def test_a_closed_client_and_one_of_another_thread_say_so(server: palestra.testing.Server) -> None:
+def test_a_closed_client_says_so_and_may_be_closed_again(server: palestra.testing.Server) -> None:
     client = server.client()
+    client.close()
     client.close()
     with pytest.raises(palestra.ClientClosed, match="closed"):
         client.environments()
@@ -160,3 +171,55 @@ def test_an_error_survives_pickling(client: palestra.Client) -> None:
         client.environment("bench/none")
     again = pickle.loads(pickle.dumps(refused.value))
     assert (again.code, str(again)) == (refused.value.code, str(refused.value))
+
+
+def test_a_client_of_another_event_loop_says_so(server: palestra.testing.Server) -> None:
+    client = server.async_client()
+    session = asyncio.run(client.session("bench/counter"))
+    for again in (session.step("1"), client.environments()):
+        with pytest.raises(palestra.ClientClosed, match="another event loop"):
+            asyncio.run(again)
+
+
+def test_sessions_outlive_a_server_that_was_given_up(server: palestra.testing.Server) -> None:
+    async def play() -> None:
+        proxy = Proxy(server.url, cuts_max=0, bytes_max=1, seed=1)
+        listener = await proxy.listen(0)
+        async with palestra.AsyncClient(proxy.url, server.key, give_up_s=0.3) as client:
+            session = await client.session("bench/counter")
+            await proxy.close(listener)
+            with pytest.raises(palestra.ConnectionLost):
+                await session.step("1")
+            listener = await proxy.listen(int(proxy.url.rsplit(":", 1)[1]))
+            assert (await session.step("1")).observation.data["count"] == 1
+            await session.close()
+        await proxy.close(listener)
+
+    asyncio.run(play())
+
+
+def test_a_block_is_left_soon_where_the_server_is_gone(server: palestra.testing.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("palestra._session.LEAVE_S", 0.2)
+
+    async def play() -> None:
+        proxy = Proxy(server.url, cuts_max=0, bytes_max=1, seed=1)
+        listener = await proxy.listen(0)
+        async with palestra.AsyncClient(proxy.url, server.key) as client:
+            async with await client.session("bench/counter"), await client.vector("bench/counter", 2):
+                await proxy.close(listener)
+
+    asyncio.run(play())
+
+
+def test_a_proxy_is_that_of_http_and_none_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("https_proxy", "http://secure:1")
+    assert Address.of("http://far:7070", "key").proxy is None
+    assert Address.of("https://far:7070", "key").proxy == "http://secure:1"
+    monkeypatch.setenv("http_proxy", "http://plain:1")
+    assert Address.of("http://far:7070", "key").proxy == "http://plain:1"
+    assert Address.of("http://127.0.0.1:7070", "key").proxy is None
+    monkeypatch.setenv("no_proxy", "far")
+    assert Address.of("https://far:7070", "key").proxy is None

@@ -90,3 +90,32 @@ def test_single_sessions_survive_a_connection_that_breaks(server: palestra.testi
             assert proxy.cuts > 2
 
     asyncio.run(play())
+
+
+def test_what_cannot_be_sent_fails_alone(client: palestra.Client) -> None:
+    with client.vector("bench/counter", 4, limits={"steps": 50}) as vector:
+        actions: list[palestra.Action | None] = ["5", "x" * (17 << 20), "\ud800", "5"]
+        outcomes = vector.step(actions, metas=[None, None, None, {"logprob": 0.5}])
+        codes = [outcome.code if isinstance(outcome, palestra.ApiError) else None for outcome in outcomes]
+        assert codes == [None, "too_large", "malformed", None]
+        again = vector.step(["1"] * 4, metas=[{"logprob": float("nan")}, None, None, None])
+        counts = [outcome.observation.data["count"] for outcome in again if isinstance(outcome, palestra.Step)]
+        assert isinstance(again[0], palestra.ApiError) and counts == [1, 1, 6]
+        with pytest.raises(ValueError, match="places are those of 4"):
+            vector.reset([0, 9])
+        assert vector.opened[0].seq == 0 and [step.seq for step in vector.step(["1", None, None, None]) if isinstance(step, palestra.Step)] == [2]
+
+
+def test_an_opening_that_is_cancelled_leaves_nothing(server: palestra.testing.Server) -> None:
+    async def play() -> None:
+        async with server.async_client() as client:
+            begun = {row["id"] async for row in client.pages("/runs", limit=1000)}
+            opening = asyncio.create_task(client.vector("bench/counter", 400))
+            while not (new := [row async for row in client.pages("/runs", limit=1000) if row["id"] not in begun]):
+                pass
+            opening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await opening
+            assert (await client.request("GET", f"/runs/{new[0]['id']}"))["state"] != "open"
+
+    asyncio.run(play())

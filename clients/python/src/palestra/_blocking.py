@@ -35,8 +35,9 @@ class Client:
 
     def close(self) -> None:
         """Ends the connections and the thread. Sessions stay open on the server."""
-        self._portal.run(self._client.close())
-        self._portal.close()
+        if self._portal.is_open:
+            self._portal.run(self._client.close())
+            self._portal.close()
 
     @property
     def url(self) -> str:
@@ -94,18 +95,10 @@ class Client:
         return Session(self._portal, self._portal.run(self._client.session(environment, run=owner, **options)))
 
     def vector(
-        self,
-        environment: str,
-        count: int | None = None,
-        *,
-        tasks: Sequence[Mapping[str, Any]] | None = None,
-        group_size: int = 1,
-        lease_ms: int = LEASE_MS,
-        **options: Any,
+        self, environment: str, count: int | None = None, *, tasks: Sequence[Mapping[str, Any]] | None = None, **options: Any
     ) -> VectorSession:
-        """Opens many sessions: see :meth:`AsyncClient.vector`."""
-        opening = self._client.vector(environment, count, tasks=tasks, group_size=group_size, lease_ms=lease_ms, **options)
-        return VectorSession(self._portal, self._portal.run(opening))
+        """Opens many sessions: see :meth:`AsyncClient.vector`, whose arguments these are."""
+        return VectorSession(self._portal, self._portal.run(self._client.vector(environment, count, tasks=tasks, **options)))
 
     def run(self, *, lease_ms: int = LEASE_MS) -> Run:
         """Begins a run: see :meth:`AsyncClient.run`."""
@@ -130,7 +123,7 @@ class Run:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._portal.run(self._run.__aexit__())
 
 
 class Session:
@@ -243,7 +236,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._portal.run(self._session.__aexit__())
 
 
 class VectorSession:
@@ -278,9 +271,14 @@ class VectorSession:
         """Takes one step in each session that has an action: see :meth:`AsyncVectorSession.step`."""
         return self._portal.run(self._vector.step(actions, metas=metas))
 
-    def reset(self, places: Sequence[int] | None = None, tasks: Sequence[Mapping[str, Any]] | None = None) -> list[Opened | ApiError]:
+    def reset(
+        self,
+        places: Sequence[int] | None = None,
+        tasks: Sequence[Mapping[str, Any]] | None = None,
+        seeds: Sequence[int | None] | None = None,
+    ) -> list[Opened | ApiError]:
         """Begins new episodes: see :meth:`AsyncVectorSession.reset`."""
-        return self._portal.run(self._vector.reset(places, tasks))
+        return self._portal.run(self._vector.reset(places, tasks, seeds))
 
     def finish(self, places: Sequence[int] | None = None, reason: str = "gave_up") -> list[Finished | ApiError]:
         """Ends episodes: see :meth:`AsyncVectorSession.finish`."""
@@ -294,5 +292,5 @@ class VectorSession:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._portal.run(self._vector.__aexit__())
 

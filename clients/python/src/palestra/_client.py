@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import httpx
 
+from ._address import Address
 from ._backoff import Backoff
-from ._session import AsyncSession, given
+from ._session import AsyncSession, given, leave
 from ._stream import Stream, new_key
 from ._vector import AsyncVectorSession, open_vector
 from .errors import PASSING, ApiError, ClientClosed, ConnectionLost, PalestraError
@@ -19,6 +19,10 @@ from .models import Environment, Json, Opened, Step, Task, Verdict
 
 CONNECT_S = 10.0
 LEASE_MS = 60_000
+# Longest wait for the answer to one renewal of a lease.
+BEAT_S = 10.0
+# Sessions of one task.
+GROUP_MAX = 1024
 REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 
@@ -32,20 +36,24 @@ class AsyncClient:
     """
 
     def __init__(self, url: str | None = None, key: str | None = None, *, timeout_s: float = 120.0, give_up_s: float = 120.0):
-        address = url or os.environ.get("PALESTRA_URL")
-        if not address:
-            raise PalestraError("no server is named: give `url`, or set PALESTRA_URL")
-        if not address.startswith(("http://", "https://")):
-            raise PalestraError(f"{address!r} is no address: give one that begins with http:// or https://")
-        #: Address of the server.
-        self.url = address.rstrip("/")
-        self._key = key or os.environ.get("PALESTRA_API_KEY")
+        self._address = Address.of(url, key)
         self._give_up_s = give_up_s
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._http = httpx.AsyncClient(base_url=self.url + "/v1", headers=headers, timeout=httpx.Timeout(timeout_s, connect=CONNECT_S))
+        self._http = httpx.AsyncClient(
+            base_url=self.url + "/v1",
+            headers=self._address.headers,
+            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S)),
+            proxy=self._address.proxy,
+            trust_env=False,
+        )
         self._stream: Stream | None = None
         self._opening = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
+
+    @property
+    def url(self) -> str:
+        """Address of the server."""
+        return self._address.url
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -77,6 +85,7 @@ class AsyncClient:
         content: bytes | None = None,
         content_type: str | None = None,
         key: str | None = None,
+        timeout_s: float | None = None,
     ) -> Any:
         """Any call of the API: ``path`` below ``/v1``. Answers JSON, or bytes where the server sends something else.
 
@@ -85,12 +94,14 @@ class AsyncClient:
         """
         headers = given(**{"Content-Type": content_type, "Idempotency-Key": key})
         is_repeatable = method in REPEATABLE or key is not None
+        timeout = httpx.USE_CLIENT_DEFAULT if timeout_s is None else httpx.Timeout(timeout_s)
         backoff = Backoff(self._give_up_s)
         while True:
-            if self._closed:
-                raise ClientClosed("the client is closed: make a new one")
+            self._expect_open()
             try:
-                answer = await self._http.request(method, path, json=json, params=params, content=content, headers=headers)
+                answer = await self._http.request(method, path, json=json, params=params, content=content, headers=headers, timeout=timeout)
+            except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+                raise PalestraError(f"{method} {self.url}/v1{path} cannot be sent: {error}") from error
             except httpx.TransportError as error:
                 # No connection came about: nothing can have acted.
                 wait = backoff.wait_s() if is_repeatable or isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)) else None
@@ -99,18 +110,25 @@ class AsyncClient:
                     raise ConnectionLost(f"{method} {self.url}/v1{path} had no answer ({why}): is the server running?") from error
             else:
                 if answer.is_success:
-                    return answer.json() if "json" in answer.headers.get("content-type", "") else answer.content
+                    return _content(answer)
                 refused = _problem(answer)
                 wait = backoff.wait_s(_retry_after_s(answer)) if refused.code in PASSING else None
                 if wait is None:
                     raise refused
             await asyncio.sleep(wait)
 
+    async def _get(self, path: str, **params: Any) -> Json:
+        """An object of the API."""
+        answer = await self.request("GET", path, params=given(**params))
+        if not isinstance(answer, dict):
+            raise PalestraError(f"{self.url} does not answer as Palestra does ({str(answer)[:80]!r}): check the address")
+        return answer
+
     async def pages(self, path: str, **params: Any) -> AsyncIterator[Json]:
         """All rows of a list, page by page."""
         cursor: str | None = None
         while True:
-            page = await self.request("GET", path, params=given(**params, cursor=cursor))
+            page = await self._get(path, **params, cursor=cursor)
             for row in page["data"]:
                 yield row
             cursor = page.get("next_cursor")
@@ -123,26 +141,24 @@ class AsyncClient:
 
     async def environment(self, name: str, *, version: int | None = None) -> Environment:
         """One environment, ``family/name``."""
-        return Environment(await self.request("GET", f"/environments/{name}", params=given(version=version)))
+        return Environment(await self._get(f"/environments/{name}", version=version))
 
     async def tasks(self, name: str, *, split: str = "train", shuffle: int | None = None, offset: int = 0, limit: int = 100) -> list[Task]:
         """Tasks of a split. ``shuffle`` is a seed: workers with disjoint offsets draw without replacement."""
-        params = given(split=split, shuffle=shuffle, offset=offset, limit=limit)
-        return [Task(row) for row in (await self.request("GET", f"/environments/{name}/tasks", params=params))["data"]]
+        rows = await self._get(f"/environments/{name}/tasks", split=split, shuffle=shuffle, offset=offset, limit=limit)
+        return [Task(row) for row in rows["data"]]
 
     async def episode(self, episode: str) -> Json:
         """A stored episode."""
-        answer: Json = await self.request("GET", f"/episodes/{episode}")
-        return answer
+        return await self._get(f"/episodes/{episode}")
 
     async def trajectory(self, episode: str) -> Json:
         """A stored episode with all its steps."""
-        answer: Json = await self.request("GET", f"/episodes/{episode}/trajectory")
-        return answer
+        return await self._get(f"/episodes/{episode}/trajectory")
 
     async def verdicts(self, episode: str) -> list[Verdict]:
         """Every verdict on a stored episode."""
-        return [Verdict(row) for row in (await self.request("GET", f"/episodes/{episode}/verdicts"))["data"]]
+        return [Verdict(row) for row in (await self._get(f"/episodes/{episode}/verdicts"))["data"]]
 
     # --- Sessions
 
@@ -190,21 +206,35 @@ class AsyncClient:
         count: int | None = None,
         *,
         tasks: Sequence[Mapping[str, Any]] | None = None,
+        seeds: Sequence[int | None] | None = None,
         group_size: int = 1,
         lease_ms: int = LEASE_MS,
-        **options: Any,
+        limits: Mapping[str, Any] | None = None,
+        verify: str | None = None,
+        observe: Mapping[str, Any] | None = None,
+        record: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        metadata: Any = None,
     ) -> AsyncVectorSession:
         """Opens many sessions: ``group_size`` of each of ``tasks``, or of ``count`` random tasks.
 
-        ``options`` are those of :meth:`session`. Sessions of one task stand beside each other and share a group.
+        Sessions of one task stand beside each other and share a group. ``seeds`` (one for each task) is the randomness of the environment.
+        The other arguments are those of :meth:`session`.
         """
         if (count is None) == (tasks is None):
             raise ValueError("give `count` or `tasks`: how many sessions, or the task of each group")
-        if not 1 <= group_size <= 1024:
-            raise ValueError(f"group_size is {group_size}: a group has 1 to 1,024 sessions")
         chosen: Sequence[Mapping[str, Any] | None] = [None] * (count or 0) if tasks is None else tasks
+        if not chosen:
+            raise ValueError("a vector has one session at least: give a `count` above 0, or `tasks`")
+        if not 1 <= group_size <= GROUP_MAX:
+            raise ValueError(f"group_size is {group_size}: a group has 1 to {GROUP_MAX} sessions")
+        if seeds is not None and len(seeds) != len(chosen):
+            raise ValueError(f"{len(seeds)} seeds for {len(chosen)} tasks: give one each, or none at all")
+        fields = given(
+            environment=environment, limits=limits, verify=verify, observe=observe, record=record, config=config, metadata=metadata
+        )
         run = await self.run(lease_ms=lease_ms)
-        return await open_vector(self, run, chosen, group_size, {"environment": environment, **options})
+        return await open_vector(self, run, chosen, seeds or [None] * len(chosen), group_size, fields)
 
     async def run(self, *, lease_ms: int = LEASE_MS) -> AsyncRun:
         """Begins a run: sessions opened in it are closed with it, also when this process dies and its lease expires."""
@@ -241,14 +271,26 @@ class AsyncClient:
             left = passing
             await asyncio.sleep(wait)
 
-    async def _connected(self) -> Stream:
+    def _expect_open(self) -> None:
         if self._closed:
             raise ClientClosed("the client is closed: make a new one")
-        if self._stream is None:
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        if self._loop is not loop:
+            raise ClientClosed("this client belongs to another event loop: make a client in each")
+
+    async def _connected(self) -> Stream:
+        self._expect_open()
+        # One that was given up is made anew: sessions outlive it.
+        if self._stream is None or self._stream.has_ended:
             async with self._opening:
-                if self._stream is None:
-                    stream = Stream(self.url, self._key, self._give_up_s)
+                if self._stream is None or self._stream.has_ended:
+                    stream = Stream(self._address, self._give_up_s)
                     await stream.open()
+                    if self._closed:
+                        await stream.close()
+                    self._expect_open()
                     self._stream = stream
         return self._stream
 
@@ -263,18 +305,22 @@ class AsyncRun:
         self._beating = asyncio.create_task(self._beat(lease_ms / 3_000))
 
     async def _beat(self, every_s: float) -> None:
+        wait_s = every_s
         while True:
-            await asyncio.sleep(every_s * random.uniform(0.8, 1.0))
+            await asyncio.sleep(wait_s * random.uniform(0.8, 1.0))
+            wait_s = every_s
             try:
-                await self._client.request("POST", f"/runs/{self.id}/heartbeat", json={})
+                # A connection that hangs must not take the lease with it.
+                await self._client.request("POST", f"/runs/{self.id}/heartbeat", json={}, timeout_s=min(BEAT_S, every_s / 2))
+            except ClientClosed:
+                return
             except ApiError as error:
                 if error.code in ("run_over", "not_found"):
                     return
-            except ConnectionLost:
-                # The next beat tries again; the server decides how long it waits.
-                continue
-            except ClientClosed:
-                return
+                wait_s = every_s / 4
+            except PalestraError:
+                # Another connection is tried soon; the server decides how long it waits.
+                wait_s = every_s / 4
 
     async def close(self) -> None:
         """Ends the run, and closes its sessions."""
@@ -290,7 +336,16 @@ class AsyncRun:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        await leave(self.close())
+
+
+def _content(answer: httpx.Response) -> Any:
+    if "json" not in answer.headers.get("content-type", ""):
+        return answer.content
+    try:
+        return answer.json()
+    except ValueError as error:
+        raise PalestraError(f"{answer.url} does not answer as Palestra does ({answer.text[:80]!r}): check the address") from error
 
 
 def _problem(answer: httpx.Response) -> ApiError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import threading
 from collections.abc import Coroutine
@@ -24,7 +25,7 @@ class Portal:
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Waits for a coroutine; an interrupt (``Ctrl+C``) cancels the wait for it."""
-        if os.getpid() != self._process or self._loop.is_closed():
+        if not self.is_open:
             coroutine.close()
             if os.getpid() != self._process:
                 raise ClientClosed("this client was made before the process forked: make a client in each process")
@@ -35,13 +36,20 @@ class Portal:
         running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return running.result()
+        except concurrent.futures.CancelledError as error:
+            raise ClientClosed("the client was closed meanwhile: make a new one") from error
         except BaseException:
             running.cancel()
             raise
 
+    @property
+    def is_open(self) -> bool:
+        """True in the process that made it, until it is closed."""
+        return os.getpid() == self._process and not self._loop.is_closed()
+
     def close(self) -> None:
         """Ends the thread."""
-        if os.getpid() != self._process or self._loop.is_closed():
+        if not self.is_open:
             return
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)

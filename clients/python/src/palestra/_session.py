@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .errors import ConnectionLost
 from .models import Action, Finished, Json, Observation, Opened, Snapshot, Step, Task, Verdict, action_body
 
 if TYPE_CHECKING:
     from ._client import AsyncClient
 
 T = TypeVar("T")
+# Longest wait for a server at the end of a block.
+LEAVE_S = 5.0
 
 
 def given(**fields: Any) -> Json:
     """The fields that are not ``None``."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+async def leave(closing: Awaitable[Any]) -> None:
+    """Closes at the end of a block. A server that cannot be reached closes by itself what nobody uses: it is not waited for."""
+    with contextlib.suppress(ConnectionLost, asyncio.TimeoutError):
+        await asyncio.wait_for(closing, LEAVE_S)
 
 
 class AsyncSession:
@@ -176,4 +186,4 @@ class AsyncSession:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        await leave(self.close())

@@ -7,6 +7,7 @@ frames that create something carry a ``key``, and the others say the same thing 
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import time
 import uuid
@@ -18,10 +19,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.typing import Subprotocol
 
+from ._address import Address
 from ._backoff import Backoff
 from .errors import PASSING, ApiError, ClientClosed, ConnectionLost, PalestraError
 
-# The largest frame that is sent or read, where the server does not say less.
+# The largest frame that is sent, where the server does not say less.
 FRAME_BYTES_MAX = 16 << 20
 # The server stops reading beyond as many.
 IN_FLIGHT_MAX = 1024
@@ -33,8 +35,12 @@ STABLE_S = 5.0
 CREATING = frozenset({"create", "reset", "fork", "snapshot", "restore"})
 
 
-def encode(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+def encode(value: Any) -> bytes:
+    """JSON as the server reads it; ``ValueError`` where something is not."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"it cannot be sent as JSON ({error}): send finite numbers, whole characters, texts, lists and objects") from error
 
 
 def new_key() -> str:
@@ -45,12 +51,12 @@ def new_key() -> str:
 class Stream:
     """A connection to ``/v1/stream`` that reconnects by itself. For one event loop."""
 
-    def __init__(self, url: str, key: str | None, give_up_s: float):
-        self._address = url.replace("http", "ws", 1) + "/v1/stream"
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+    def __init__(self, address: Address, give_up_s: float):
+        self._url = address.url.replace("http", "ws", 1) + "/v1/stream"
+        self._headers, self._proxy = address.headers, address.proxy
         self._give_up_s = give_up_s
         self._permits = asyncio.Semaphore(IN_FLIGHT_MAX)
-        self._unanswered: dict[int, tuple[str, asyncio.Future[Any]]] = {}
+        self._unanswered: dict[int, tuple[bytes, asyncio.Future[Any]]] = {}
         self._queue: deque[int] = deque()
         self._wake = asyncio.Event()
         self._last = 0
@@ -60,6 +66,11 @@ class Stream:
         self.frame_bytes_max = FRAME_BYTES_MAX
         #: How often the connection was lost and made again.
         self.reconnects = 0
+
+    @property
+    def has_ended(self) -> bool:
+        """True once it was given up or closed."""
+        return self._end is not None
 
     async def open(self) -> None:
         """Connects. Fails at once where the server refuses the credential."""
@@ -98,14 +109,13 @@ class Stream:
     async def _exchange(self, op: str, fields: dict[str, Any]) -> Any:
         async with self._permits:
             if self._end is not None:
-                raise self._end
+                # A copy: each raised one gets a traceback of its own.
+                raise copy.copy(self._end)
             self._last += 1
             number = self._last
             text = encode({"id": number, "op": op, **fields})
-            # A character has at most four bytes.
-            if 4 * len(text) > self.frame_bytes_max and (size := len(text.encode())) > self.frame_bytes_max:
-                detail = f"a frame of {size} bytes is larger than the {self.frame_bytes_max} that the server reads: send less at once"
-                raise ApiError({"status": 413, "code": "too_large", "detail": detail})
+            if len(text) > self.frame_bytes_max:
+                raise too_large(len(text), self.frame_bytes_max)
             answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             self._unanswered[number] = (text, answer)
             self._queue.append(number)
@@ -116,18 +126,20 @@ class Stream:
         while True:
             try:
                 socket = await connect(
-                    self._address,
+                    self._url,
                     additional_headers=self._headers,
                     subprotocols=[Subprotocol("palestra.json")],
                     compression=None,
-                    max_size=FRAME_BYTES_MAX,
+                    # Answers about many sessions are large, and the server is trusted.
+                    max_size=None,
+                    proxy=self._proxy,
                     open_timeout=HANDSHAKE_S,
                     close_timeout=1.0,
                     ping_interval=20.0,
                     ping_timeout=SILENCE_S - 20.0,
                 )
             except InvalidURI as error:
-                raise PalestraError(f"{self._address!r} is no address: give one that begins with http:// or https://") from error
+                raise PalestraError(f"{self._url!r} is no address: give one that begins with http:// or https://") from error
             except InvalidStatus as error:
                 refused = _refusal(error)
                 if 400 <= refused.status < 500 and refused.status not in (408, 429):
@@ -142,7 +154,8 @@ class Stream:
             wait = backoff.wait_s()
             if wait is None:
                 why = str(last) or type(last).__name__
-                raise ConnectionLost(f"{self._address} was not reached for {self._give_up_s:.0f} s ({why}): is the server running?") from last
+                way = f" over the proxy {self._proxy}" if self._proxy else ""
+                raise ConnectionLost(f"{self._url} was not reached{way} for {self._give_up_s:.0f} s ({why}): is the server running?") from last
             await asyncio.sleep(wait)
 
     async def _drive(self, socket: ClientConnection, backoff: Backoff) -> None:
@@ -156,13 +169,14 @@ class Stream:
                     backoff.succeeded()
                 wait = backoff.wait_s()
                 if wait is None:
-                    raise ConnectionLost(f"{self._address} takes connections and answers nothing for {self._give_up_s:.0f} s: see its log")
+                    raise ConnectionLost(f"{self._url} takes connections and answers nothing for {self._give_up_s:.0f} s: see its log")
                 await asyncio.sleep(wait)
                 socket = await self._connect(backoff)
                 self.reconnects += 1
         except PalestraError as error:
             self._fail(error)
         except asyncio.CancelledError:
+            self._fail(ClientClosed("the event loop of this client ended: make a client in each loop"))
             raise
         except Exception as error:
             self._fail(PalestraError(f"the stream failed: {error!r}"))
@@ -190,11 +204,15 @@ class Stream:
             while self._queue:
                 kept = self._unanswered.get(self._queue.popleft())
                 if kept is not None:
-                    await socket.send(kept[0])
+                    await socket.send(kept[0], text=True)
             self._wake.clear()
             await self._wake.wait()
 
     def _take(self, message: dict[str, Any]) -> bool:
+        if message.get("id") is None and "error" in message:
+            # The server could not read a frame, and does not say which.
+            self._answer_all(ApiError(message["error"]))
+            return True
         # An answer may come twice: to a frame, and to the same frame sent again.
         _, answer = self._unanswered.pop(message.get("id", 0), (None, None))
         if answer is None or answer.done():
@@ -207,10 +225,18 @@ class Stream:
 
     def _fail(self, error: PalestraError) -> None:
         self._end = self._end or error
+        self._answer_all(self._end)
+
+    def _answer_all(self, error: PalestraError) -> None:
         for _, answer in self._unanswered.values():
             if not answer.done():
-                answer.set_exception(self._end)
+                answer.set_exception(copy.copy(error))
         self._unanswered.clear()
+
+
+def too_large(size: int, most: int) -> ApiError:
+    detail = f"{size} bytes are larger than the {most} that the server reads in a frame: send less at once"
+    return ApiError({"status": 413, "code": "too_large", "detail": detail})
 
 
 def _refusal(error: InvalidStatus) -> ApiError:

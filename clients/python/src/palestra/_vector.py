@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ._session import given
-from ._stream import encode
+from ._stream import encode, too_large
 from .errors import ApiError
-from .models import Action, Json, Opened, Step, action_body
+from .models import Action, Finished, Json, Opened, Step, action_body
 
 if TYPE_CHECKING:
     from ._client import AsyncClient, AsyncRun
@@ -79,10 +79,18 @@ class AsyncVectorSession:
             }
 
             async def take(places: list[int]) -> None:
-                for place, outcome in zip(places, await self._client.stream_steps([items[place] for place in places])):
+                try:
+                    taken = await self._client.stream_steps([items[place] for place in places])
+                except ApiError as error:
+                    taken = [error] * len(places)
+                for place, outcome in zip(places, taken):
                     outcomes[place] = self._took(place, outcome)
 
-            await asyncio.gather(*map(take, self._frames(items)))
+            # All of them come to their end, whatever becomes of one: what was answered is counted.
+            ends = await asyncio.gather(*map(take, self._frames(items, outcomes)), return_exceptions=True)
+            for end in ends:
+                if end is not None:
+                    raise end
             return outcomes
 
     def _took(self, place: int, outcome: Step | ApiError) -> Outcome:
@@ -92,28 +100,42 @@ class AsyncVectorSession:
             self.done[place] = True
         return outcome
 
-    def _frames(self, items: Mapping[int, Json]) -> list[list[int]]:
-        """Places of the items of each frame: few enough, and together not larger than the server reads."""
+    def _frames(self, items: Mapping[int, Json], outcomes: list[Outcome]) -> list[list[int]]:
+        """Places of the items of each frame: few enough, and together not larger than the server reads. What cannot be sent has its outcome."""
         frames: list[list[int]] = []
         room = 0
+        # The frame around the items is small.
+        most = self._client.frame_bytes_max - 256
         for place, item in items.items():
-            # A character has at most four bytes, and the frame around the items is small.
-            size = 4 * len(encode(item)) + 1
+            try:
+                size = len(encode(item)) + 1
+            except ValueError as error:
+                outcomes[place] = ApiError({"status": 400, "code": "malformed", "detail": str(error)})
+                continue
+            if size > most:
+                outcomes[place] = too_large(size, most)
+                continue
             if not frames or len(frames[-1]) == ITEMS_MAX or size > room:
                 frames.append([])
-                room = self._client.frame_bytes_max - 256
+                room = most
             frames[-1].append(place)
             room -= size
         return frames
 
-    async def reset(self, places: Sequence[int] | None = None, tasks: Sequence[Mapping[str, Any]] | None = None) -> list[Opened | ApiError]:
-        """Begins new episodes in the sessions at these places (all of them where left out), of the same tasks or of others."""
-        chosen = list(range(len(self))) if places is None else list(places)
-        if tasks is not None and len(tasks) != len(chosen):
-            raise ValueError(f"{len(tasks)} tasks for {len(chosen)} sessions: give one each, or none at all")
+    async def reset(
+        self,
+        places: Sequence[int] | None = None,
+        tasks: Sequence[Mapping[str, Any]] | None = None,
+        seeds: Sequence[int | None] | None = None,
+    ) -> list[Opened | ApiError]:
+        """Begins new episodes in the sessions at these places (all of them where left out), of the same tasks and seeds or of others."""
+        chosen = self._places(places, range(len(self)))
+        for name, values in (("tasks", tasks), ("seeds", seeds)):
+            if values is not None and len(values) != len(chosen):
+                raise ValueError(f"{len(values)} {name} for {len(chosen)} sessions: give one each, or none at all")
 
         async def begin(at: int, place: int) -> Opened | ApiError:
-            body = given(task=None if tasks is None else tasks[at])
+            body = given(task=None if tasks is None else tasks[at], seed=None if seeds is None else seeds[at])
             try:
                 opened = Opened(await self._client.stream_call("reset", session=self.opened[place].id, **body))
             except ApiError as error:
@@ -127,13 +149,11 @@ class AsyncVectorSession:
 
         return await asyncio.shield(all_of_them())
 
-    async def finish(self, places: Sequence[int] | None = None, reason: str = "gave_up") -> list[Any]:
-        """Ends the episodes at these places (of all sessions that are not done where left out); each answers its verdict or error."""
-        from .models import Finished
+    async def finish(self, places: Sequence[int] | None = None, reason: str = "gave_up") -> list[Finished | ApiError]:
+        """Ends the episodes at these places (of all sessions that are not done where left out)."""
+        chosen = self._places(places, (place for place, done in enumerate(self.done) if not done))
 
-        chosen = [place for place, done in enumerate(self.done) if not done] if places is None else list(places)
-
-        async def end(place: int) -> Any:
+        async def end(place: int) -> Finished | ApiError:
             opened = self.opened[place]
             try:
                 finished = Finished(await self._client.stream_call("finish", session=opened.id, episode=opened.episode, reason=reason))
@@ -142,11 +162,18 @@ class AsyncVectorSession:
             self.done[place] = True
             return finished
 
-        async def all_of_them() -> list[Any]:
+        async def all_of_them() -> list[Finished | ApiError]:
             async with self._turn:
                 return list(await asyncio.gather(*map(end, chosen)))
 
         return await asyncio.shield(all_of_them())
+
+    def _places(self, places: Sequence[int] | None, where_left_out: Iterable[int]) -> list[int]:
+        chosen = list(where_left_out if places is None else places)
+        wrong = [place for place in chosen if not 0 <= place < len(self)]
+        if wrong or len(set(chosen)) != len(chosen):
+            raise ValueError(f"places are those of {len(self)} sessions, from 0, each once: {wrong or chosen}")
+        return chosen
 
     async def close(self) -> None:
         """Closes all sessions; their records stay. Episodes that are not over become ``invalid``: no samples."""
@@ -156,22 +183,27 @@ class AsyncVectorSession:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        await self._run.__aexit__()
 
 
 async def open_vector(
-    client: AsyncClient, run: AsyncRun, tasks: Sequence[Mapping[str, Any] | None], group_size: int, fields: Json
+    client: AsyncClient,
+    run: AsyncRun,
+    tasks: Sequence[Mapping[str, Any] | None],
+    seeds: Sequence[int | None],
+    group_size: int,
+    fields: Json,
 ) -> AsyncVectorSession:
-    """Opens ``group_size`` sessions of each task, those of one task beside each other."""
+    """Opens ``group_size`` sessions of each task, those of one task beside each other: all of them, or none."""
 
-    async def group(task: Mapping[str, Any] | None) -> list[Opened]:
-        body = given(task=task, run=run.id, count=group_size, **fields)
+    async def group(task: Mapping[str, Any] | None, seed: int | None) -> list[Opened]:
+        body = given(task=task, seed=seed, run=run.id, count=group_size, **fields)
         return [Opened(raw) for raw in (await client.stream_call("create", **body))["data"]]
 
-    groups = await asyncio.gather(*map(group, tasks), return_exceptions=True)
-    failed = [group for group in groups if isinstance(group, BaseException)]
-    if failed:
-        # All or nothing: what was opened is closed with the run.
-        await run.close()
-        raise failed[0]
-    return AsyncVectorSession(client, run, [opened for group in groups if not isinstance(group, BaseException) for opened in group])
+    try:
+        groups = await asyncio.gather(*map(group, tasks, seeds))
+    except BaseException:
+        # What was opened is closed with the run, also what is opened yet.
+        await asyncio.shield(run.close())
+        raise
+    return AsyncVectorSession(client, run, [opened for group in groups for opened in group])

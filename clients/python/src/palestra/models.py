@@ -16,8 +16,8 @@ def action_body(action: Action) -> Mapping[str, Any]:
     if isinstance(action, str):
         return {"text": action}
     if isinstance(action, Mapping):
-        return action
-    if isinstance(action, Sequence):
+        return dict(action)
+    if isinstance(action, (list, tuple)):
         return {"calls": list(action)}
     raise TypeError(f"an action is a text, a mapping or a list of calls, not {type(action).__name__}: {action!r:.200}")
 
