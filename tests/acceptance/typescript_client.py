@@ -12,8 +12,15 @@ from harness import FOLDER, binary, expect, main
 TIMEOUT_S = 600
 
 
+def version(path, form):
+    with open(os.path.join(FOLDER, path)) as file:
+        return re.search(form, file.read(), re.M).group(1)
+
+
 def run(_short):
     """Short and long form are the same."""
+    theirs = version("clients/typescript/package.json", r'^  "version": "([^"]+)"')
+    expect(theirs == version("Cargo.toml", r'^version = "([^"]+)"'), f"package.json has another version than Cargo.toml: {theirs}")
     with tempfile.TemporaryDirectory(prefix="palestra-typescript-") as parent:
         package = os.path.join(parent, "clients", "typescript")
         shutil.copytree(os.path.join(FOLDER, "clients", "typescript"), package, ignore=shutil.ignore_patterns("node_modules", "dist"))
@@ -29,6 +36,9 @@ def run(_short):
         npm("install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel", "error")
         npm("run", "check-generated")
         printed = npm("test")
+    # scripts/acceptance counts what was not tried.
+    for line in re.findall(r"not tried: .*", printed):
+        print(line)
     counts = dict(re.findall(r"^\S+ (tests|pass|fail|skipped|todo|cancelled) (\d+)$", printed, re.M))
     left_out = sum(int(counts.get(name, 1)) for name in ("fail", "skipped", "todo", "cancelled"))
     expect(int(counts.get("pass", 0)) > 0 and left_out == 0, f"the tests say {counts}: {printed[-2000:]}")

@@ -41,8 +41,8 @@ export class Backoff {
   }
 
   /**
-   * Notes a failure. Answers how long to wait: a random part, at least half, of base · 2^failures up to the cap; undefined when it
-   * is time to give up.
+   * Notes a failure. Answers the wait in milliseconds: a random part, at least half, of base · 2^failures up to its cap;
+   * undefined when it is time to give up.
    */
   failed(now: number): number | undefined {
     const { backoffMs, backoffMaxMs, giveUpMs } = this.#options;

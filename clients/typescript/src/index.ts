@@ -1,3 +1,6 @@
+// Programs that compile with an older library get the types of `using` all the same.
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /** Client of Palestra: reinforcement-learning environments over HTTP and one reconnecting WebSocket. */
 
 export { Client, type ClientOptions } from "./client.js";

@@ -60,6 +60,8 @@ export type RequestOptions<O> = PathOption<O> & QueryOption<O> & BodyOption<O> &
 /** The options as arguments, which may be left out where none is required. */
 export type RequestArguments<O> = {} extends RequestOptions<O> ? [options?: RequestOptions<O>] : [options: RequestOptions<O>];
 
+type Success = 200 | 201 | 202 | 204;
+
 type ContentOf<Answer> = Answer extends { content: infer Content }
   ? (Json extends keyof Content ? Content[Json] : never) | (Exclude<keyof Content, Json> extends never ? never : Response)
   : undefined;
@@ -68,6 +70,4 @@ type ContentOf<Answer> = Answer extends { content: infer Content }
  * What an operation answers: the value of a JSON body, undefined where there is no body, and otherwise the `Response`, to be read
  * as text, bytes or a stream.
  */
-export type AnswerOf<O> = O extends { responses: infer Responses }
-  ? { [Status in keyof Responses & (200 | 201 | 202 | 204)]: ContentOf<Responses[Status]> }[keyof Responses & (200 | 201 | 202 | 204)]
-  : never;
+export type AnswerOf<O> = O extends { responses: infer Responses } ? ContentOf<Responses[keyof Responses & Success]> : never;

@@ -102,8 +102,8 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Ends the episode and judges it, unless the session was opened with `verify: "manual"`. The reason `aborted` makes it no sample;
-   * `detail` then says why.
+   * Ends the episode and judges it, unless the session was opened with `verify: "manual"`. The reason `aborted` makes it no
+   * sample; `detail` then says why.
    *
    * @throws {ApiError} when the server refused.
    */
@@ -155,8 +155,8 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Yields the events of the session behind the event with the id `after`, from the beginning where left out, until the session is
-   * closed or the caller stops reading.
+   * Yields the events of the session behind the event with the id `after`, from the beginning where left out, until the session
+   * is closed or the caller stops reading.
    *
    * @throws {ApiError} when the server refused.
    */

@@ -238,7 +238,7 @@ export class Stream implements Disposable {
   }
 }
 
-/** Tells whether sending a frame twice is harmless. A step without `seq` means "whatever is next": twice sent, it would act twice. */
+/** Tells whether sending a frame twice is harmless. A step without `seq` means "whatever is next": it would act twice. */
 function isRepeatable(op: string, fields: object): boolean {
   const { seq, items } = fields as { seq?: number | null; items?: { seq?: number | null }[] };
   if (op === "step") return seq != null;

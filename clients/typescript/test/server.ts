@@ -26,15 +26,17 @@ export async function freePort(): Promise<number> {
 export class Server implements AsyncDisposable {
   readonly port: number;
   readonly #data: string;
+  readonly #flags: string[];
   #process: ChildProcess | undefined;
 
-  private constructor(port: number, data: string) {
+  private constructor(port: number, data: string, flags: string[]) {
     this.port = port;
     this.#data = data;
+    this.#flags = flags;
   }
 
-  static async start(): Promise<Server> {
-    const server = new Server(await freePort(), await mkdtemp(join(tmpdir(), "palestra-typescript-")));
+  static async start(...flags: string[]): Promise<Server> {
+    const server = new Server(await freePort(), await mkdtemp(join(tmpdir(), "palestra-typescript-")), flags);
     await server.start();
     return server;
   }
@@ -52,7 +54,8 @@ export class Server implements AsyncDisposable {
     const binary = process.env["PALESTRA_BINARY"];
     if (!binary) throw new Error("PALESTRA_BINARY must name the palestra program");
     const environment = { PALESTRA_ADMIN_KEY: KEY, PALESTRA_SECRET: SECRET, PALESTRA_LOG: "warn", PALESTRA_WORKERS: "none" };
-    const child = spawn(binary, ["serve", "--listen", `127.0.0.1:${this.port}`, "--data", this.#data], {
+    const command = ["serve", "--listen", `127.0.0.1:${this.port}`, "--data", this.#data, ...this.#flags];
+    const child = spawn(binary, command, {
       env: { ...process.env, ...environment },
       stdio: ["ignore", "pipe", "inherit"],
     });
