@@ -111,10 +111,6 @@
       real.setTimeout.call(self, resolve, isDrawn ? 2000 : 100);
       if (real.frame) real.frame.call(self, () => void breathe().then(resolve));
     });
-  // The frame of a page that has just loaded is asked for there, and not once the server has heard of it. It counts for what follows unless
-  // scripts went on meanwhile.
-  let drawing = null;
-  if (self === self.top) addEventListener("load", () => (drawing = draw()), { once: true, capture: true });
   const due = (end) => {
     let next;
     for (const [id, timer] of timers) {
@@ -124,13 +120,11 @@
     return next;
   };
   // Moves the clock, running at most so many timers; resolves to the time and to how many ran. A frame takes as long as the screen
-  // takes, so none is waited for where one follows at once, or where one was drawn just before.
-  const advance = async (milliseconds, timersMax, drawsFirst = true, drawsLast = true) => {
+  // takes, so none is waited for where one follows at once.
+  const advance = async (milliseconds, timersMax, drawn = true) => {
     const end = now + milliseconds;
     let ran = 0;
-    const atLoad = drawing;
-    drawing = null;
-    if (drawsFirst) await (atLoad ?? draw());
+    if (drawn) await draw();
     await breathe();
     for (let next = due(end); next; next = due(end)) {
       if (ran >= timersMax) break;
@@ -146,9 +140,9 @@
       await breathe();
     }
     now = end;
-    if (drawsLast && ran > 0) await draw();
+    if (drawn && ran > 0) await draw();
     return { now, ran };
   };
-  const advanceTo = (time, timersMax, drawsFirst) => advance(Math.max(0, time - now), timersMax, drawsFirst);
+  const advanceTo = (time, timersMax) => advance(Math.max(0, time - now), timersMax);
   Object.defineProperty(self, KEY, { value: Object.freeze({ advance, advanceTo }), enumerable: false });
 })();

@@ -43,16 +43,11 @@ impl Clock {
 
     /// An expression that lets what a document has queued run, at the time that it has, and waits for no frame.
     pub(crate) fn breathe(&self) -> String {
-        format!("self[{:?}]?.advance(0, {TIMERS_MAX}, false, false)", self.key)
+        format!("self[{:?}]?.advance(0, {TIMERS_MAX}, false)", self.key)
     }
 
-    /// An expression that does the same once what a document shows is drawn.
-    pub(crate) fn draw(&self) -> String {
-        format!("self[{:?}]?.advance(0, {TIMERS_MAX})", self.key)
-    }
-
-    /// An expression that moves the clock of a document on to a time; `is_drawn` where what it shows was drawn just before.
-    pub(crate) fn advance_to(&self, now_ms: i64, is_drawn: bool) -> String {
-        format!("self[{:?}]?.advanceTo({now_ms}, {TIMERS_MAX}, {})", self.key, !is_drawn)
+    /// An expression that moves the clock of a document on to a time.
+    pub(crate) fn advance_to(&self, now_ms: i64) -> String {
+        format!("self[{:?}]?.advanceTo({now_ms}, {TIMERS_MAX})", self.key)
     }
 }

@@ -326,26 +326,6 @@ impl Action {
         matches!(self, Self::Screenshot(_) | Self::PageText {} | Self::PageHtml {})
     }
 
-    /// True if the page's own process carries it out whole. What the mouse does at a place, wheel and bars, may scroll in the browser's
-    /// process instead, and the page hears of it a frame later.
-    pub(crate) const fn stays_in_page(&self) -> bool {
-        matches!(
-            self,
-            Self::Click { .. }
-                | Self::Dblclick { .. }
-                | Self::Fill { .. }
-                | Self::Check { .. }
-                | Self::Uncheck { .. }
-                | Self::SelectOption { .. }
-                | Self::Press { .. }
-                | Self::Focus { .. }
-                | Self::Clear { .. }
-                | Self::KeyboardPress { .. }
-                | Self::KeyboardType { .. }
-                | Self::KeyboardInsertText { .. }
-        )
-    }
-
     /// The action of a tool call.
     ///
     /// # Errors

@@ -211,7 +211,7 @@ impl Context {
         }
         self.renew_scripts().await?;
         channel.call("Page.reload", json!({})).await?;
-        self.settle(0, false).await?;
+        self.settle(0).await?;
         if self.is_held_up() {
             return Ok(());
         }

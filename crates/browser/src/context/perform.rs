@@ -59,7 +59,7 @@ impl Context {
             Action::WaitFor { .. } => 0,
             _ => self.settings.action_ms,
         };
-        let rest = self.settle(wait, action.stays_in_page()).await?;
+        let rest = self.settle(wait).await?;
         let words = match rest {
             Rest::Quiet | Rest::Dialog => None,
             Rest::Busy => Some("the page does not come to rest: wait with noop, or go somewhere else"),
@@ -228,7 +228,7 @@ impl Context {
                 found => return found.map(drop),
             }
             let step = left.min(WAIT_STEP_MS);
-            self.settle(step, false).await?;
+            self.settle(step).await?;
             left -= step;
         }
     }

@@ -35,11 +35,11 @@ pub(super) enum Rest {
 }
 
 impl Context {
-    /// Waits until the tab in front rests, and moves the clock of its pages on by `milliseconds`. `draws_at_once` where what was done has
-    /// reached the page whole, so that its next frame shows it.
-    pub(super) async fn settle(&self, milliseconds: u32, draws_at_once: bool) -> Result<Rest, BrowserError> {
+    /// Waits until the tab in front rests, and moves the clock of its pages on by `milliseconds`.
+    pub(super) async fn settle(&self, milliseconds: u32) -> Result<Rest, BrowserError> {
         let deadline = Instant::now() + REST_MAX;
-        let mut is_drawn = self.go_on(draws_at_once).await?;
+        let breathe = self.clock.lock().breathe();
+        self.in_every_frame(&breathe).await?;
         let mut rest = self.rest(deadline).await?;
         let now_ms = {
             let mut clock = self.clock.lock();
@@ -51,23 +51,13 @@ impl Context {
                 break;
             }
             let before = self.documents();
-            try_join!(self.renew_scripts(), self.advance_to(now_ms, std::mem::take(&mut is_drawn)))?;
+            try_join!(self.renew_scripts(), self.advance_to(now_ms))?;
             rest = self.rest(deadline).await?;
             if self.documents() == before {
                 break;
             }
         }
         Ok(rest)
-    }
-
-    /// Lets scripts go on, and draws what they did where nothing loads: the frame that an action leads to is asked for at once, and not
-    /// after the one that comes by itself. True where it was drawn, and nothing came meanwhile.
-    async fn go_on(&self, draws: bool) -> Result<bool, BrowserError> {
-        let is_quiet = || self.shared.state.lock().front().is_some_and(|tab| tab.is_quiet() && !tab.is_answered);
-        let (before, was_quiet) = (self.documents(), draws && is_quiet());
-        let expression = if was_quiet { self.clock.lock().draw() } else { self.clock.lock().breathe() };
-        self.in_every_frame(&expression).await?;
-        Ok(was_quiet && is_quiet() && self.documents() == before)
     }
 
     /// Waits until the tab in front is quiet and its scripts have gone on from what they were answered.
@@ -113,8 +103,8 @@ impl Context {
     }
 
     /// Moves the clocks of all documents of the tab to a time.
-    async fn advance_to(&self, now_ms: i64, is_drawn: bool) -> Result<(), BrowserError> {
-        let expression = self.clock.lock().advance_to(now_ms, is_drawn);
+    async fn advance_to(&self, now_ms: i64) -> Result<(), BrowserError> {
+        let expression = self.clock.lock().advance_to(now_ms);
         self.in_every_frame(&expression).await
     }
 
