@@ -40,7 +40,11 @@ impl<C: FnMut(&[u8])> Reader<C> {
                 Err(error) => break error.to_string(),
             }
         };
-        self.state.lock().end(gone);
+        let mut state = self.state.lock();
+        state.gone = Some(gone);
+        state.calls.clear();
+        state.sessions.clear();
+        state.browser = None;
     }
 
     fn take(&mut self, mut bytes: &[u8]) -> Result<(), String> {

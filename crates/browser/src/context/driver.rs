@@ -123,10 +123,7 @@ impl Driver {
                         default_text: text("defaultPrompt").to_owned(),
                     });
                 }
-                "Page.javascriptDialogClosed" => {
-                    tab.dialog = None;
-                    tab.dialogs_ended += 1;
-                }
+                "Page.javascriptDialogClosed" => tab.dialog = None,
                 "Page.fileChooserOpened" => tab.chooser = params["backendNodeId"].as_i64(),
                 "Input.dragIntercepted" => tab.drag = Some(params["data"].clone()),
                 "Runtime.executionContextCreated" => {
