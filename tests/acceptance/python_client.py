@@ -12,7 +12,6 @@ from harness import ADMIN_KEY, FOLDER, Server, binary, expect, main
 PACKAGE = os.path.join(FOLDER, "clients", "python")
 PEERS = os.path.join(FOLDER, "load-tests", "peers")
 TIMEOUT_S = 600
-READY_S = 60
 # Times less CPU than OpenEnv's client and server take for a step.
 TARGET_RATIO = 5.0
 SESSIONS_SHORT, SESSIONS_LONG = 300, 5_000
@@ -93,7 +92,9 @@ class Peer:
 
     def __enter__(self):
         self.process = subprocess.Popen([sys.executable, "openenv_counter.py"], cwd=PEERS, stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().split()[-1]
+        line = self.process.stdout.readline()
+        expect(line.startswith("ready "), f"OpenEnv's server did not become ready: it printed {line!r}")
+        self.url = line.split()[-1]
         return self
 
     def __exit__(self, *_):

@@ -139,7 +139,7 @@ class Stream:
                     ping_timeout=SILENCE_S - 20.0,
                 )
             except InvalidURI as error:
-                raise PalestraError(f"{self._url!r} is no address: give one that begins with http:// or https://") from error
+                raise PalestraError(f"{self._url!r} is no address: give one such as http://127.0.0.1:7070") from error
             except InvalidStatus as error:
                 refused = _refusal(error)
                 if 400 <= refused.status < 500 and refused.status not in (408, 429):
