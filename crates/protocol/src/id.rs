@@ -141,6 +141,8 @@ ids! {
     JobId = "job_";
     /// A stored policy.
     PolicyId = "pol_";
+    /// One call of a model.
+    CallId = "call_";
     /// An uploaded file.
     FileId = "file-";
 }

@@ -11,6 +11,8 @@ pub enum NameKind {
     Environment,
     /// A part of an environment's tasks: small letters, digits and `_`, beginning with a letter or digit.
     Split,
+    /// An upstream: small letters, digits, `-` and `_`, beginning with a letter or digit.
+    Upstream,
     /// For people: keys, snapshots, workers, tags, tasks, models. Any letters, not beginning or ending with a space.
     Label,
     /// A file that somebody uploaded: a label without slashes.
@@ -38,7 +40,7 @@ impl NameKind {
     pub const fn length_max(self) -> usize {
         match self {
             Self::Environment => 2 * WORD_BYTES_MAX + 1,
-            Self::Split => WORD_BYTES_MAX,
+            Self::Split | Self::Upstream => WORD_BYTES_MAX,
             Self::Label | Self::Path => 200,
             Self::File => 255,
         }
@@ -59,6 +61,7 @@ impl NameKind {
                 name.split_once('/').is_some_and(|(family, name)| is_word(family, b"-_") && is_word(name, b"-_"))
             }
             Self::Split => is_word(name, b"_"),
+            Self::Upstream => is_word(name, b"-_"),
             Self::Label => name.trim() == name,
             Self::File => name.trim() == name && !matches!(name, "." | "..") && !name.contains(['/', '\\']),
             Self::Path => name.split('/').count() <= PARTS_MAX && name.split('/').all(is_path_part),
@@ -94,6 +97,10 @@ impl std::fmt::Display for NameError {
                     "a split must be 1 to {WORD_BYTES_MAX} small letters, digits and _, beginning with a letter or digit"
                 )
             }
+            NameKind::Upstream => write!(
+                formatter,
+                "an upstream must be called by 1 to {WORD_BYTES_MAX} small letters, digits, - and _, beginning with a letter or digit"
+            ),
             NameKind::Label => {
                 write!(
                     formatter,
