@@ -24,6 +24,7 @@ use palestra_families::backends::Backends;
 use palestra_families::registry::{self, BuiltinSettings};
 use palestra_families::web;
 use palestra_jobs::{JobParts, Jobs, JobsError};
+use palestra_model_calls::ModelCalls;
 use palestra_session::{Parts, SessionError, Sessions};
 use palestra_store::clock::Clock;
 use palestra_store::row::NodeRow;
@@ -92,6 +93,7 @@ struct Inner {
     sessions: Sessions,
     jobs: Jobs,
     auth: Auth,
+    model_calls: ModelCalls,
     clock: Clock,
     metrics: PrometheusHandle,
     streams: Arc<Semaphore>,
@@ -168,6 +170,13 @@ impl App {
         .await?;
         let admin_key = config.admin_key.as_ref().map(crate::config::Secret::reveal);
         let auth = Auth::new(Arc::clone(&store), clock.clone(), root, admin_key);
+        let model_calls = ModelCalls::new(
+            Arc::clone(&store),
+            sessions.clone(),
+            Arc::clone(auth.seals()),
+            config.upstream_hosts.clone(),
+            clock.clone(),
+        );
         let jobs = Jobs::start(JobParts {
             store: Arc::clone(&store),
             tokens: auth.job_tokens(),
@@ -192,6 +201,7 @@ impl App {
             sessions,
             jobs,
             auth,
+            model_calls,
             clock,
             metrics,
             streams,
@@ -236,6 +246,12 @@ impl App {
     #[must_use]
     pub fn auth(&self) -> &Auth {
         &self.0.auth
+    }
+
+    /// Model calls of sessions.
+    #[must_use]
+    pub fn model_calls(&self) -> &ModelCalls {
+        &self.0.model_calls
     }
 
     /// The clock.
@@ -286,6 +302,9 @@ impl App {
         let drain_timeout = Duration::from_millis(self.0.config.drain_ms);
         if tokio::time::timeout(drain_timeout, self.0.sessions.drain()).await.is_err() {
             tracing::warn!(drain_ms = self.0.config.drain_ms, "commands were still running when the server stopped");
+        }
+        if tokio::time::timeout(drain_timeout, self.0.model_calls.drain()).await.is_err() {
+            tracing::warn!("model calls were still running when the server stopped");
         }
         self.0.background.cancel();
         if tokio::time::timeout(drain_timeout, self.0.backends.browsers.close()).await.is_err() {

@@ -139,6 +139,8 @@ pub struct Config {
     pub browser_warm: usize,
     /// Real hosts that pages may reach, as `docs.example.org`, `*.example.org` or `shop.test:8080=127.0.0.1`; none where empty.
     pub browser_hosts: Vec<String>,
+    /// Hosts that upstreams of tenants besides the operator's may lead to, as `host` or `host:port`; none where empty.
+    pub upstream_hosts: Vec<String>,
     /// Processes in which SQLite runs; as many as there are cores, eight at most, where 0.
     pub sqlite_workers: usize,
     /// Databases of SQLite at once, those of judges included.
@@ -240,6 +242,7 @@ impl Default for Config {
             browsers_max: 4,
             browser_sessions_max: 20,
             browser_hosts: Vec::new(),
+            upstream_hosts: Vec::new(),
             browser_warm: 2,
             sqlite_workers: 0,
             sqlite_sessions_max: 20_000,

@@ -184,6 +184,10 @@ pub struct ConfigArguments {
     #[arg(long, env = "PALESTRA_BROWSER_HOSTS", value_delimiter = ',', value_name = "HOSTS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     browser_hosts: Option<Vec<String>>,
+    /// Hosts that upstreams of other tenants than the operator's may lead to, as host or host:port, separated by commas [default: none].
+    #[arg(long, env = "PALESTRA_UPSTREAM_HOSTS", value_delimiter = ',', value_name = "HOSTS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_hosts: Option<Vec<String>>,
     /// Processes in which SQLite runs; 0 follows the cores [default: 0].
     #[arg(long, env = "PALESTRA_SQLITE_WORKERS")]
     #[serde(skip_serializing_if = "Option::is_none")]

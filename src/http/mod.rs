@@ -6,6 +6,7 @@ mod batch;
 mod blobs;
 mod body;
 mod caller;
+mod calls;
 mod compat;
 mod docs;
 mod document;
@@ -27,6 +28,7 @@ mod jobs;
 mod keys;
 mod listen;
 mod measure;
+mod model_calls;
 mod multipart;
 mod page;
 mod perform;
@@ -43,6 +45,7 @@ mod screen;
 mod sessions;
 mod stream;
 mod strict;
+mod upstreams;
 mod wording;
 mod worker;
 mod write_timeout;
@@ -90,6 +93,8 @@ struct Routes<T> {
     exchanges: T,
     /// Files of any size, as they come and go.
     files: T,
+    /// Model calls, in the protocols of their providers.
+    models: T,
     /// Pages of sessions, whose paths are their credentials.
     pages: T,
     /// Other people's protocols, which may wait for a verdict or stay open too.
@@ -145,6 +150,9 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(fine_tuning::resume_fine_tuning_job))
             .routes(routes!(fine_tuning::list_fine_tuning_events))
             .routes(routes!(fine_tuning::list_fine_tuning_checkpoints))
+            .routes(routes!(upstreams::list_upstreams))
+            .routes(routes!(upstreams::get_upstream, upstreams::put_upstream, upstreams::delete_upstream))
+            .routes(routes!(calls::list_calls))
             .routes(routes!(keys::create_key, keys::list_keys))
             .routes(routes!(keys::revoke_key))
             .routes(routes!(keys::get_whoami)),
@@ -176,6 +184,14 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(kept_files::upload_file, kept_files::list_files))
             .routes(routes!(kept_files::download_file))
             .routes(routes!(worker::upload_artifact, worker::delete_artifact)),
+        models: T::new()
+            .routes(routes!(model_calls::chat_completions))
+            .routes(routes!(model_calls::responses))
+            .routes(routes!(model_calls::openai_models))
+            .routes(routes!(model_calls::messages))
+            .routes(routes!(model_calls::anthropic_models))
+            .routes(routes!(model_calls::generate_content))
+            .routes(routes!(model_calls::gemini_models)),
         pages: T::new().routes(routes!(screen::show_page, screen::act_on_page)),
         mounts: T::new().nest(openenv::PATH, openenv::routes()),
     }
@@ -184,7 +200,7 @@ fn routes<T: Table>() -> Routes<T> {
 /// The whole application as one service; tests call this one too.
 pub fn router(app: App) -> Router {
     let config = app.config().clone();
-    let Routes { acts, public, prompt, patient, uploads, reports, exchanges, files, pages, mounts } =
+    let Routes { acts, public, prompt, patient, uploads, reports, exchanges, files, models, pages, mounts } =
         routes::<Router<App>>();
     // The same once more, for those who can send no headers: the key stands in the path.
     let keyed = Router::new().nest(openenv::KEYED_PATH, openenv::routes());
@@ -204,6 +220,9 @@ pub fn router(app: App) -> Router {
     let exchanges = exchanges.layer(CompressionLayer::new()).route_layer(guard(job_bounds, None));
     // Their bodies are read by their handlers, piece by piece.
     let files = files.route_layer(guard(bounds, None));
+    let call_bounds = BodyBounds { bytes_max: config.body_bytes_max.max(model_calls::BODY_BYTES_MAX), ..bounds };
+    let models =
+        models.route_layer(middleware::from_fn_with_state(Gate::new(&app, call_bounds, None), model_calls::guard));
     let by_page =
         middleware::from_fn_with_state(Gate::new(&app, bounds, Some(config.answer_timeout_ms)), screen::guard_by_page);
     // Behind the path of a session's page stand the addresses of its screens.
@@ -229,6 +248,7 @@ pub fn router(app: App) -> Router {
         .merge(reports)
         .merge(exchanges)
         .merge(files)
+        .merge(models)
         .merge(pages)
         .merge(mounts)
         .merge(keyed)
@@ -244,10 +264,10 @@ pub fn router(app: App) -> Router {
 /// Every operation, as an OpenAPI document.
 #[must_use]
 pub fn openapi() -> serde_json::Value {
-    let Routes { acts, public, prompt, patient, uploads, reports, exchanges, files, pages, mounts } =
+    let Routes { acts, public, prompt, patient, uploads, reports, exchanges, files, models, pages, mounts } =
         routes::<OpenApiRouter<App>>();
     let mut api = OpenApi::default();
-    for group in [acts, public, prompt, patient, uploads, reports, exchanges, files, pages, mounts] {
+    for group in [acts, public, prompt, patient, uploads, reports, exchanges, files, models, pages, mounts] {
         api.merge(group.into_openapi());
     }
     docs::finish(api)
@@ -264,7 +284,7 @@ fn cors(config: &Config) -> Option<CorsLayer> {
     let own = [AUTHORIZATION, CONTENT_TYPE, IDEMPOTENCY_KEY, LAST_EVENT_ID, request_id::REQUEST_ID];
     let cors = CorsLayer::new()
         .allow_origin(origins)
-        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
         .allow_headers(own.into_iter().chain(mcp::HEADERS).collect::<Vec<_>>())
         .expose_headers([request_id::REQUEST_ID, LOCATION, RETRY_AFTER])
         .max_age(Duration::from_secs(CORS_AGE_SECONDS));

@@ -20,6 +20,7 @@ mod jobs;
 mod keys;
 mod light_work;
 mod mcp;
+mod model_calls;
 mod names;
 mod openenv;
 mod policies;

@@ -3,3 +3,4 @@
 pub mod cutting_proxy;
 pub mod hand;
 pub mod server;
+pub mod upstream;

@@ -5,6 +5,7 @@ mod hs256;
 mod job_token;
 mod key;
 mod principal;
+mod seal;
 mod secret;
 mod token;
 
@@ -25,6 +26,7 @@ use palestra_store::clock::Clock;
 use palestra_store::row::{KeyRow, PageRequest};
 use palestra_store::{Store, StoreError};
 pub use principal::{Grant, Principal};
+pub use seal::{SealError, Seals};
 pub use secret::{RootSecret, SecretError};
 use token::Tokens;
 
@@ -69,6 +71,7 @@ pub struct Auth {
     pages: Tokens,
     /// Tokens of leases.
     jobs: JobTokens,
+    seals: Arc<Seals>,
     /// Key of the ids that are derived from names.
     names: [u8; 32],
     cache: Arc<Cache>,
@@ -87,9 +90,16 @@ impl Auth {
             tokens: Tokens::new(&root.derive("session tokens"), token::SESSION),
             pages: Tokens::new(&root.derive("session pages"), token::PAGE),
             jobs: JobTokens::new(&root.derive("job tokens"), Arc::clone(&cache)),
+            seals: Arc::new(Seals::new(root)),
             names: root.derive("names"),
             cache,
         }
+    }
+
+    /// Seals secrets of others before they are stored.
+    #[must_use]
+    pub const fn seals(&self) -> &Arc<Seals> {
+        &self.seals
     }
 
     /// The principal of a bearer credential.

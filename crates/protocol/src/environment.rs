@@ -155,8 +155,8 @@ pub enum AtSeq {
     None,
 }
 
-/// Limits of an episode (`idle_ms`: of a session).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Limits of an episode (`idle_ms` and those of model calls: of a session).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -176,6 +176,34 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub idle_ms: Option<u64>,
+    /// Model calls in a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub model_calls: Option<u64>,
+    /// Tokens that model calls of a session read and write: once it is reached, no further call begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub model_tokens: Option<u64>,
+    /// Cost of the model calls of a session, by the prices of their upstreams: once it is reached, no further call begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0.0))]
+    pub model_cost: Option<f64>,
+}
+
+impl Limits {
+    /// These, and those of `other` where one is left out.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            steps: self.steps.or(other.steps),
+            calls: self.calls.or(other.calls),
+            wall_ms: self.wall_ms.or(other.wall_ms),
+            idle_ms: self.idle_ms.or(other.idle_ms),
+            model_calls: self.model_calls.or(other.model_calls),
+            model_tokens: self.model_tokens.or(other.model_tokens),
+            model_cost: self.model_cost.or(other.model_cost),
+        }
+    }
 }
 
 /// One task of a split, without anything that gives its answer away.

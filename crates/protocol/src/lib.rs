@@ -9,6 +9,7 @@ pub mod action;
 pub mod environment;
 pub mod episode;
 pub mod file;
+pub mod hosts;
 pub mod id;
 pub mod job;
 pub mod job_event;

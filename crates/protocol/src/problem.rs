@@ -151,6 +151,7 @@ codes! {
     UnknownEnvironment = "unknown_environment", 404, "There is no such environment.", "Choose one that `GET /v1/environments` lists.";
     UnknownTask = "unknown_task", 404, "The environment has no such task.", "Choose one of the environment's splits and tasks.";
     MethodNotAllowed = "method_not_allowed", 405, "The path exists, but not with this method.", "See the header `allow`.";
+    LimitReached = "limit_reached", 403, "A limit of model calls is reached.", "Raise the limit that `detail` names, or open another session.";
     RequestTimeout = "request_timeout", 408, "The request did not arrive in time.", "Send it again.";
     StepConflict = "step_conflict", 409, "This step was taken with another action.", "Send the next `seq`, or read what this one was answered.";
     StepAhead = "step_ahead", 409, "An earlier step is missing.", "Send again from `expected`.";
@@ -176,6 +177,7 @@ codes! {
     Internal = "internal", 500, "The server failed.", "Look into the server's log under `request_id`, and report it.";
     Unscored = "unscored", 500, "The episode ended without a score and is no sample.", "Play the episode again: it counts for nothing.";
     PolicyFailed = "policy_failed", 502, "The worker of the policy could not answer.", "Look into the job that serves the policy.";
+    UpstreamFailed = "upstream_failed", 502, "The upstream of a model call failed, or cannot be reached.", "Look at the upstream: `detail` names it.";
     NotRecorded = "not_recorded", 503, "The store did not take the record; nothing that was answered is lost.", "Send the command again.";
     Capacity = "capacity", 503, "No more sessions fit.", "Close sessions, or try again after `retry_after_ms`.";
     Unavailable = "unavailable", 503, "This server lacks what the environment needs.", "Ask a server that has it, or have it installed: `palestra doctor`.";
@@ -183,5 +185,6 @@ codes! {
     Draining = "draining", 503, "The server is shutting down.", "Try again in a moment.";
     StoreUnavailable = "store_unavailable", 503, "The store does not answer.", "Try again; operators check the store.";
     SessionElsewhere = "session_elsewhere", 503, "Another node holds the session.", "Try again.";
+    UpstreamLate = "upstream_late", 504, "The upstream of a model call was silent for too long.", "Try again, or raise its `silence_max_ms`.";
     PolicyLate = "policy_late", 504, "The policy did not answer in time.", "Try again, or allow more time.";
 }

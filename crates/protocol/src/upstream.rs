@@ -57,6 +57,37 @@ impl Price {
     }
 }
 
+/// Most that a tenant spends on an upstream: once one of them is reached, no further call begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub calls: Option<u64>,
+    /// Tokens that they read and write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub tokens: Option<u64>,
+    /// Their cost, by the upstream's price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0.0))]
+    pub cost: Option<f64>,
+}
+
+/// Spent by calls that are over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Spent {
+    /// Calls.
+    pub calls: u64,
+    /// Tokens that they read and wrote.
+    pub tokens: u64,
+    /// Their cost.
+    pub cost: f64,
+}
+
 /// Makes an upstream, or replaces the one of this name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -71,7 +102,8 @@ pub struct PutUpstream {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 4_096))]
     pub key: Option<String>,
-    /// 1 to 256 models that sessions may call, by the name that they use: the name that the upstream knows.
+    /// 1 to 256 models that sessions may call, by the name that they use: the name that the upstream knows. `*` stands for every name that no
+    /// upstream has, for agents whose model cannot be chosen.
     pub models: BTreeMap<String, String>,
     /// Fields that are added to the body of each call, such as those that make an engine return token ids.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -80,7 +112,10 @@ pub struct PutUpstream {
     /// The price of its tokens; calls cost nothing where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Calls that may run at once; no limit where left out.
+    /// Most that may be spent on it, counted from when it was put: put it again to begin anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// Calls that may run at once, further ones wait; no limit where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub calls_at_once: Option<u32>,
@@ -109,6 +144,10 @@ pub struct Upstream {
     pub extra: Map<String, Value>,
     /// The price of its tokens.
     pub price: Option<Price>,
+    /// Most that may be spent on it.
+    pub budget: Option<Budget>,
+    /// Spent on it since it was put.
+    pub spent: Spent,
     /// Calls that may run at once.
     pub calls_at_once: Option<u32>,
     /// Longest wait for the next part of an answer, in milliseconds.

@@ -222,7 +222,7 @@ impl Live {
             steps: limits.steps.map(|steps| steps.saturating_sub(self.seq)),
             calls: limits.calls.map(|calls| calls.saturating_sub(self.calls)),
             wall_ms: limits.wall_ms.map(|wall_ms| wall_ms.saturating_sub(self.elapsed_ms(now))),
-            idle_ms: limits.idle_ms,
+            ..limits
         }
     }
 

@@ -248,11 +248,16 @@ fn check(request: &CreateSession) -> Result<(), SessionError> {
         ("limits.calls", limits.calls),
         ("limits.wall_ms", limits.wall_ms),
         ("limits.idle_ms", limits.idle_ms),
+        ("limits.model_calls", limits.model_calls),
+        ("limits.model_tokens", limits.model_tokens),
     ] {
         // The store keeps signed 64-bit numbers.
         if limit.is_some_and(|limit| limit == 0 || limit > SEED_MAX) {
             wrong(field, "a limit must be 1 to 2^53 - 1".to_owned());
         }
+    }
+    if limits.model_cost.is_some_and(|cost| !cost.is_finite() || cost <= 0.0) {
+        wrong("limits.model_cost", "a limit of cost must be above 0".to_owned());
     }
     for (field, size, most) in [
         ("metadata", request.metadata.to_string().len(), METADATA_BYTES_MAX),

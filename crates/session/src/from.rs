@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use palestra_protocol::environment::{AtSeq, Limits};
+use palestra_protocol::environment::AtSeq;
 use palestra_protocol::id::{EpisodeId, GroupId, SessionId};
 use palestra_protocol::problem::Fault;
 use palestra_protocol::session::{CreateSession, Created, RecordMode, SessionState, StartPoint, TaskChoice};
@@ -214,7 +214,7 @@ impl Sessions {
     /// `observe` that of its session.
     fn row_from(&self, stored: &StoredPoint, request: &CreateSession) -> SessionRow {
         let now = self.0.clock.now();
-        let (origin, asked) = (&stored.session, request.limits.unwrap_or_default());
+        let origin = &stored.session;
         SessionRow {
             id: request.id.unwrap_or_else(SessionId::new),
             node: Arc::clone(&self.0.name),
@@ -225,12 +225,7 @@ impl Sessions {
             closed_reason: None,
             record: request.record.unwrap_or_default(),
             verify: request.verify.unwrap_or(origin.verify),
-            limits: Limits {
-                steps: asked.steps.or(origin.limits.steps),
-                calls: asked.calls.or(origin.limits.calls),
-                wall_ms: asked.wall_ms.or(origin.limits.wall_ms),
-                idle_ms: asked.idle_ms.or(origin.limits.idle_ms),
-            },
+            limits: request.limits.unwrap_or_default().or(origin.limits),
             observe: request.observe.clone().map_or_else(|| Arc::clone(&origin.observe), Arc::new),
             metadata: Arc::new(request.metadata.clone()),
             episode: EpisodeId::new(),

@@ -17,6 +17,7 @@ mod from;
 mod idempotency;
 mod judge;
 mod lease;
+mod model_call;
 mod observe;
 mod open;
 mod point;
@@ -47,6 +48,7 @@ use cell::{Cell, Live, Slot, Turn};
 pub use command::{Answer, Begun, Command};
 pub use encoded_step::EncodedStep;
 pub use error::SessionError;
+pub use model_call::Standing;
 use palestra_catalog::Catalog;
 use palestra_store::Store;
 use palestra_store::Tenant;
@@ -328,13 +330,8 @@ impl Sessions {
     }
 
     fn limits(&self, entry: &palestra_catalog::Entry, asked: Option<Limits>) -> Limits {
-        let (asked, given) = (asked.unwrap_or_default(), entry.spec().limits);
-        Limits {
-            steps: asked.steps.or(given.steps),
-            calls: asked.calls.or(given.calls),
-            wall_ms: asked.wall_ms.or(given.wall_ms),
-            idle_ms: asked.idle_ms.or(given.idle_ms).or(Some(self.0.settings.idle_ms)),
-        }
+        let given = entry.spec().limits.or(Limits { idle_ms: Some(self.0.settings.idle_ms), ..Limits::default() });
+        asked.unwrap_or_default().or(given)
     }
 }
 

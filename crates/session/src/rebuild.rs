@@ -233,7 +233,7 @@ impl Sessions {
     }
 
     /// An episode and all that it goes on from, each with the step up to which it counts, newest first.
-    async fn chain(
+    pub(super) async fn chain(
         &self,
         episode: &EpisodeRow,
         upto: Option<u64>,

@@ -12,7 +12,7 @@ use palestra_protocol::id::{EpisodeId, SessionId};
 use super::cell::{Kind, flag, id, json, number, real, text, time, word};
 use super::row::{EpisodeRow, Record, VerdictRow};
 use super::statement::{Bulk, BulkRow};
-use super::{Groups, StoreError, answer, blob, episode, session, snapshot, step, verdict};
+use super::{Groups, StoreError, answer, blob, episode, model_call, session, snapshot, step, verdict};
 
 const INSERT_SESSIONS: Bulk = session::SESSIONS.insert("", "session");
 const INSERT_EPISODES: Bulk = episode::EPISODES.insert("", "episode");
@@ -23,6 +23,7 @@ const INSERT_OPENINGS: Bulk = blob::OPENINGS.insert("ON CONFLICT DO NOTHING", "o
 const INSERT_STATES: Bulk = verdict::STATES.insert("ON CONFLICT DO NOTHING", "state");
 const INSERT_VERDICTS: Bulk = verdict::VERDICTS.insert("ON CONFLICT DO NOTHING", "verdict");
 const INSERT_SNAPSHOTS: Bulk = snapshot::SNAPSHOTS.insert("", "snapshot");
+const INSERT_MODEL_CALLS: Bulk = model_call::MODEL_CALLS.insert("", "model call");
 
 /// Makes an episode the current one of its session.
 const UPDATE_CURRENT_EPISODES: Bulk = Bulk::change(
@@ -116,6 +117,7 @@ pub(super) struct Batch<'a> {
     snapshots: Vec<BulkRow<'a>>,
     closed: Updates<'a, SessionId>,
     answers: Vec<BulkRow<'a>>,
+    model_calls: Vec<BulkRow<'a>>,
 }
 
 impl<'a> Batch<'a> {
@@ -162,6 +164,7 @@ impl<'a> Batch<'a> {
                 self.closed.keep_first(*session, vec![id(session), word(reason.as_str()), time(*at)]);
             }
             Record::Answer(row) => self.answers.push(answer::encode(row)),
+            Record::ModelCall(row) => self.model_calls.push(model_call::encode(row)?),
         }
         Ok(())
     }
@@ -187,7 +190,7 @@ impl<'a> Batch<'a> {
 
     /// Every statement that has rows, with them, in an order in which each finds the rows that it refers to.
     pub(super) fn statements(&self) -> impl Iterator<Item = (&Bulk, &[BulkRow<'a>])> {
-        let all: [(&Bulk, &[BulkRow<'a>]); 15] = [
+        let all: [(&Bulk, &[BulkRow<'a>]); 16] = [
             (&INSERT_SESSIONS, &self.sessions),
             (&INSERT_EPISODES, &self.episodes),
             (&UPDATE_CURRENT_EPISODES, &self.current_episodes.rows),
@@ -203,6 +206,7 @@ impl<'a> Batch<'a> {
             (&INSERT_SNAPSHOTS, &self.snapshots),
             (&CLOSE_SESSIONS, &self.closed.rows),
             (&answer::INSERT_ANSWERS, &self.answers),
+            (&INSERT_MODEL_CALLS, &self.model_calls),
         ];
         all.into_iter().filter(|(_, rows)| !rows.is_empty())
     }

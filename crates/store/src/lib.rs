@@ -27,6 +27,7 @@ mod job;
 mod job_event;
 mod key;
 mod migration;
+mod model_call;
 mod node;
 mod policy;
 mod postgres;
@@ -38,6 +39,7 @@ mod statement;
 mod step;
 mod store;
 mod transaction;
+mod upstream;
 mod verdict;
 
 use std::path::PathBuf;

@@ -16,7 +16,7 @@ pub(super) fn sqlite() -> Migrator {
         "sqlite": "0001_node", "0002_session", "0003_answer", "0004_run", "0005_key", "0006_definition", "0007_step_order",
         "0008_word_checks", "0009_snapshot_state", "0010_job", "0011_policy", "0012_content", "0013_file",
         "0014_report_number", "0015_episode_secret", "0016_job_kind", "0017_job_progress", "0018_policy_step",
-        "0019_run_plan", "0020_withdrawn", "0021_blob", "0022_opening",
+        "0019_run_plan", "0020_withdrawn", "0021_blob", "0022_opening", "0023_upstream", "0024_model_call",
     )
 }
 
@@ -25,7 +25,7 @@ pub(super) fn postgres() -> Migrator {
         "postgres": "0001_node", "0002_session", "0003_answer", "0004_run", "0005_key", "0006_definition", "0007_step_order",
         "0008_word_checks", "0009_snapshot_state", "0010_job", "0011_policy", "0012_content", "0013_file",
         "0014_report_number", "0015_episode_secret", "0016_job_kind", "0017_job_progress", "0018_policy_step",
-        "0019_run_plan", "0020_withdrawn", "0021_blob", "0022_opening",
+        "0019_run_plan", "0020_withdrawn", "0021_blob", "0022_opening", "0023_upstream", "0024_model_call",
     )
 }
 

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use palestra_protocol::environment::Limits;
 use palestra_protocol::episode::{EpisodeState, Origin};
-use palestra_protocol::id::{EpisodeId, GroupId, KeyId, RunId, SessionId, SnapshotId};
+use palestra_protocol::id::{CallId, EpisodeId, GroupId, KeyId, RunId, SessionId, SnapshotId};
 use palestra_protocol::key::Scope;
+use palestra_protocol::model_call::{CallKind, CallOutcome};
 use palestra_protocol::observation::{Observation, Observe};
 use palestra_protocol::run::{RunPlan, RunState};
 use palestra_protocol::session::{CloseReason, RecordMode, SessionState, VerifyMode};
 use palestra_protocol::step::StopReason;
 use palestra_protocol::time::Timestamp;
+use palestra_protocol::upstream::PutUpstream;
 use palestra_protocol::verdict::{Status, Verdict};
 use palestra_state::secrets::Secrets;
 use serde_json::{Map, Value};
@@ -91,6 +93,8 @@ pub enum Record {
     },
     /// A creating call was answered.
     Answer(Box<IdempotencyRow>),
+    /// A model was called, and the call is over.
+    ModelCall(Box<ModelCallRow>),
 }
 
 /// A session. Text and JSON are shared between sessions and with their episodes: a clone of a row copies none.
@@ -245,6 +249,57 @@ pub struct RunRow {
     pub lease_expires_at: Timestamp,
     pub created_at: Timestamp,
     pub plan: Option<RunPlan>,
+}
+
+/// A model call that is over. What is JSON stays text: it is written as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelCallRow {
+    pub id: CallId,
+    pub tenant: Arc<str>,
+    pub session: SessionId,
+    pub episode: EpisodeId,
+    pub seq: u64,
+    pub kind: CallKind,
+    pub upstream: String,
+    pub model: String,
+    pub policy_version: Option<String>,
+    pub outcome: CallOutcome,
+    /// The HTTP status that the caller got.
+    pub status: u16,
+    pub error: Option<String>,
+    pub finish_reason: Option<String>,
+    pub streamed: bool,
+    pub begun_at: Timestamp,
+    pub first_us: Option<u64>,
+    pub duration_us: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cost: f64,
+    /// JSON.
+    pub request: String,
+    /// JSON; none where nothing came.
+    pub response: Option<String>,
+    /// JSON, a list of numbers.
+    pub prompt_token_ids: Option<String>,
+    /// JSON, a list of numbers.
+    pub completion_token_ids: Option<String>,
+    /// JSON, a list of numbers.
+    pub logprobs: Option<String>,
+}
+
+/// An upstream of a tenant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpstreamRow {
+    /// The tenant.
+    pub tenant: String,
+    /// Its name there.
+    pub name: String,
+    /// Everything but its key, as it was put.
+    pub definition: PutUpstream,
+    /// Its key, sealed; empty without one.
+    pub sealed_key: Vec<u8>,
+    /// When it was made or replaced last.
+    pub updated_at: Timestamp,
 }
 
 /// An API key. Its secret is kept as an HMAC alone.

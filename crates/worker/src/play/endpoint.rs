@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use palestra_protocol::action::Action;
+use palestra_protocol::hosts::names;
 use palestra_protocol::spec::play::Sampling;
 use reqwest::header::RETRY_AFTER;
 use reqwest::redirect::Policy as Redirects;
@@ -48,8 +49,7 @@ impl Hosts {
     fn allow(&self, url: &Url) -> bool {
         let Self::Only(allowed) = self else { return true };
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
-        let with_port = format!("{host}:{port}");
-        allowed.iter().any(|one| one.eq_ignore_ascii_case(host) || one.eq_ignore_ascii_case(&with_port))
+        names(allowed, host, port)
     }
 }
 

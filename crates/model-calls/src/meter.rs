@@ -1,0 +1,112 @@
+//! Limits of calls, tokens and costs, counted while calls run.
+
+use std::sync::Arc;
+
+use palestra_protocol::upstream::Spent;
+use parking_lot::Mutex;
+
+/// Most that may be spent: once one of them is reached, no further call begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Most {
+    pub calls: Option<u64>,
+    pub tokens: Option<u64>,
+    pub cost: Option<f64>,
+}
+
+/// Counts what calls of a session, or to an upstream, spend.
+#[derive(Debug, Default)]
+pub(crate) struct Meter(Mutex<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    spent: Spent,
+    running: u64,
+}
+
+/// A call that runs. What it spent is counted when it is over; one that is dropped before counts as a call without tokens.
+#[derive(Debug)]
+pub(crate) struct Running {
+    meter: Arc<Meter>,
+    tokens: u64,
+    cost: f64,
+}
+
+impl Meter {
+    /// Goes on from what was spent before.
+    pub(crate) fn new(spent: Spent) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Counted { spent, running: 0 })))
+    }
+
+    /// Spent so far, by calls that are over.
+    pub(crate) fn spent(&self) -> Spent {
+        self.0.lock().spent
+    }
+
+    /// True while a call runs.
+    pub(crate) fn is_running(&self) -> bool {
+        self.0.lock().running > 0
+    }
+
+    /// Begins a call.
+    ///
+    /// # Errors
+    /// With the limit that is reached, in words.
+    pub(crate) fn begin(self: &Arc<Self>, most: &Most) -> Result<Running, String> {
+        let mut counted = self.0.lock();
+        let Spent { calls, tokens, cost } = counted.spent;
+        if let Some(most) = most.calls.filter(|most| calls + counted.running >= *most) {
+            return Err(format!("{most} model calls"));
+        }
+        if let Some(most) = most.tokens.filter(|most| tokens >= *most) {
+            return Err(format!("{most} tokens"));
+        }
+        if let Some(most) = most.cost.filter(|most| cost >= *most) {
+            return Err(format!("a cost of {most}"));
+        }
+        counted.running += 1;
+        drop(counted);
+        Ok(Running { meter: Arc::clone(self), tokens: 0, cost: 0.0 })
+    }
+}
+
+impl Running {
+    /// Counts what the call spent.
+    pub(crate) const fn spend(&mut self, tokens: u64, cost: f64) {
+        (self.tokens, self.cost) = (tokens, cost);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut counted = self.meter.0.lock();
+        counted.running -= 1;
+        counted.spent.calls += 1;
+        counted.spent.tokens += self.tokens;
+        counted.spent.cost += self.cost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_run_count_and_what_they_spend_counts_when_they_are_over() {
+        let meter = Meter::new(Spent::default());
+        let most = Most { calls: Some(3), tokens: Some(100), cost: Some(1.0) };
+        let mut first = meter.begin(&most).unwrap();
+        let second = meter.begin(&most).unwrap();
+        drop(meter.begin(&most).unwrap());
+        assert_eq!(meter.begin(&most).unwrap_err(), "3 model calls");
+        assert_eq!(meter.spent().calls, 1);
+        assert!(meter.is_running());
+        first.spend(100, 0.5);
+        drop((first, second));
+        assert_eq!(meter.spent(), Spent { calls: 3, tokens: 100, cost: 0.5 });
+        let most = Most { calls: None, ..most };
+        assert_eq!(meter.begin(&most).unwrap_err(), "100 tokens");
+        meter.begin(&Most { tokens: Some(101), ..most }).unwrap().spend(0, 0.5);
+        assert_eq!(meter.begin(&Most { tokens: None, ..most }).unwrap_err(), "a cost of 1");
+        assert!(meter.begin(&Most::default()).is_ok());
+    }
+}
