@@ -58,7 +58,7 @@ pub(crate) fn verdict(status: &str, score: Option<f64>) -> Value {
 }
 
 /// An episode with one step for each reward, numbered from 1.
-pub(crate) fn trajectory(rewards: &[Option<f64>], verdict: Value) -> Trajectory {
+pub(crate) fn trajectory(rewards: &[Option<f64>], verdict: &Value) -> Trajectory {
     let episode = format!("epi_{:032x}", 1);
     let steps: Vec<Value> = rewards
         .iter()
@@ -99,5 +99,5 @@ pub(crate) fn trajectory(rewards: &[Option<f64>], verdict: Value) -> Trajectory 
 
 /// A rollout that scored 0.5 in two steps.
 pub(crate) fn rollout(calls: Vec<ModelCall>) -> Rollout {
-    Rollout { trajectory: trajectory(&[Some(0.0), Some(0.5)], verdict("scored", Some(0.5))), calls }
+    Rollout { trajectory: trajectory(&[Some(0.0), Some(0.5)], &verdict("scored", Some(0.5))), calls }
 }

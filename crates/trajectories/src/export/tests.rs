@@ -1,0 +1,187 @@
+//! Tests of the forms: each is held to what its reader takes.
+
+use palestra_protocol::model_call::ModelCall;
+use serde_json::{Value, json};
+
+use super::{Exporter, Format, Tally};
+use crate::Rollout;
+use crate::fixture::{call, call_id, rollout, trajectory, verdict};
+
+/// A loop of two calls, and a sub-agent of one.
+fn calls() -> Vec<ModelCall> {
+    let mut calls = vec![call(1, &[1, 2], &[3, 4]), call(2, &[50], &[51]), call(3, &[1, 2, 3, 4, 5], &[6])];
+    (calls[0].seq, calls[1].seq, calls[2].seq) = (0, 1, 1);
+    calls
+}
+
+fn unscored(status: &str) -> Rollout {
+    Rollout { trajectory: trajectory(&[Some(0.0), None], &verdict(status, None)), calls: calls() }
+}
+
+fn export(format: Format, rollouts: &[Rollout]) -> (Vec<u8>, Tally) {
+    let mut exporter = Exporter::new(format);
+    let mut bytes = Vec::new();
+    for rollout in rollouts {
+        bytes.extend(exporter.push(rollout).unwrap());
+    }
+    let tally = exporter.tally();
+    bytes.extend(exporter.finish().unwrap());
+    (bytes, tally)
+}
+
+fn lines(format: Format, rollouts: &[Rollout]) -> (Vec<Value>, Tally) {
+    let (bytes, tally) = export(format, rollouts);
+    let lines = std::str::from_utf8(&bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (lines, tally)
+}
+
+/// The fields of an object but for labels.
+fn without(mut value: Value, fields: &[&str]) -> Value {
+    for field in fields {
+        value.as_object_mut().unwrap().remove(*field);
+    }
+    value
+}
+
+const LABELS: [&str; 10] =
+    ["session", "episode", "run", "group", "environment", "task", "status", "score", "path", "policy_versions"];
+
+#[test]
+fn formats_are_written_as_they_are_named() {
+    for format in Format::ALL {
+        assert_eq!(serde_json::to_value(format).unwrap(), format.as_str());
+    }
+}
+
+#[test]
+fn openenv_has_a_turn_for_each_call() {
+    let (lines, tally) = lines(Format::Openenv, &[rollout(calls())]);
+    assert_eq!(
+        without(lines[2].clone(), &["metadata"]),
+        json!({
+            "node_id": call_id(3), "prompt_token_ids": [1, 2, 3, 4, 5], "completion_token_ids": [6],
+            "per_token_logps": [-0.5], "loss_mask": [0, 0, 0, 0, 0, 1],
+            "request": {"messages": [{"role": "user", "content": "turn 3"}]},
+            "response": {"choices": [{"message": {"role": "assistant", "content": "answer 3"}, "finish_reason": "stop"}]},
+        })
+    );
+    assert_eq!(lines[2]["metadata"]["reward"], 0.5);
+    assert_eq!(lines[2]["metadata"]["parent"], json!(call_id(1)));
+    assert_eq!((tally.records, tally.tokens_trained, tally.calls_left_out), (3, 4, 0));
+}
+
+#[test]
+fn openenv_masks_what_was_not_scored_and_leaves_out_what_has_no_logprobs() {
+    let mut calls = calls();
+    calls[2].tokens.logprobs = None;
+    let (lines, tally) = lines(Format::Openenv, &[Rollout { calls, ..unscored("timeout") }]);
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["loss_mask"], json!([0, 0, 0, 0]));
+    assert_eq!((&lines[0]["metadata"]["reward"], &lines[0]["metadata"]["status"]), (&Value::Null, &json!("timeout")));
+    assert_eq!((tally.not_scored, tally.calls_left_out, tally.tokens_trained), (1, 1, 0));
+}
+
+#[test]
+fn verl_has_an_output_for_each_path() {
+    let (lines, tally) = lines(Format::Verl, &[rollout(calls())]);
+    assert_eq!(
+        without(lines[1].clone(), &["extra_fields"]),
+        json!({
+            "prompt_ids": [1, 2], "response_ids": [3, 4, 5, 6], "response_mask": [1, 1, 0, 1],
+            "response_logprobs": [-0.5, -1.0, 0.0, -0.5], "reward_score": 0.5, "num_turns": 4,
+            "metrics": {"generate_sequences": 0.5},
+        })
+    );
+    assert_eq!(lines[1]["extra_fields"]["policy_versions"], json!(["7"]));
+    assert_eq!((lines.len(), tally.records, tally.tokens_trained), (2, 2, 4));
+}
+
+#[test]
+fn skyrl_has_a_row_for_each_path_and_counts_repetitions() {
+    let (lines, _) = lines(Format::Skyrl, &[rollout(calls()), rollout(calls())]);
+    let group = format!("grp_{:032x}", 1);
+    assert_eq!(
+        lines[1],
+        json!({
+            "prompt_token_ids": [[50], [1, 2]], "response_ids": [[51], [3, 4, 5, 6]], "rewards": [0.5, 0.5],
+            "loss_masks": [[1], [1, 1, 0, 1]], "stop_reasons": ["stop", "stop"], "rollout_metrics": null,
+            "rollout_logprobs": [[-0.5], [-0.5, -1.0, 0.0, -0.5]],
+            "trajectory_ids": [{"instance_id": group, "repetition_id": 1}, {"instance_id": group, "repetition_id": 1}],
+            "is_last_step": [false, true],
+        })
+    );
+}
+
+#[test]
+fn trl_has_a_completion_for_each_path() {
+    let (lines, _) = lines(Format::Trl, &[rollout(calls())]);
+    assert_eq!(
+        without(lines[1].clone(), &LABELS),
+        json!({
+            "prompt_ids": [1, 2], "completion_ids": [3, 4, 5, 6], "logprobs": [-0.5, -1.0, 0.0, -0.5],
+            "env_mask": [1, 1, 0, 1], "reward": 0.5, "calls": [call_id(1), call_id(3)],
+        })
+    );
+}
+
+#[test]
+fn trl_takes_what_was_not_scored_and_what_has_no_logprobs() {
+    let mut calls = calls();
+    calls[2].tokens.logprobs = None;
+    let (lines, tally) = lines(Format::Trl, &[Rollout { calls, ..unscored("infra_error") }]);
+    assert_eq!((&lines[1]["reward"], &lines[1]["logprobs"]), (&Value::Null, &json!([null, null, null, null])));
+    assert_eq!((tally.not_scored, tally.rollouts_left_out), (1, 0));
+}
+
+#[test]
+fn forms_without_a_word_for_it_leave_out_what_was_not_scored() {
+    let running = Rollout { trajectory: trajectory(&[], &Value::Null), calls: calls() };
+    for format in [Format::Verl, Format::Skyrl] {
+        let (lines, tally) = lines(format, &[unscored("invalid"), unscored("timeout"), running.clone()]);
+        assert_eq!(
+            (lines.len(), tally.rollouts, tally.not_scored, tally.rollouts_left_out),
+            (0, 3, 3, 3),
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn no_form_rewards_what_was_not_scored_or_is_not_trainable() {
+    let mut untrusted = rollout(calls());
+    if let Some(verdict) = &mut untrusted.trajectory.episode.verdict {
+        verdict.trainable = false;
+    }
+    for format in Format::ALL.into_iter().filter(|format| format.media_type() == "application/x-ndjson") {
+        let (bytes, tally) = export(format, &[unscored("timeout"), untrusted.clone()]);
+        let text = String::from_utf8(bytes).unwrap();
+        if format != Format::Jsonl {
+            for zero in ["\"reward\":0", "\"reward_score\":0", "\"rewards\":[0"] {
+                assert!(!text.contains(zero), "{format:?}: {text}");
+            }
+        }
+        assert_eq!((tally.not_scored, tally.not_trainable), (1, 1), "{format:?}");
+    }
+}
+
+#[test]
+fn rollouts_without_tokens_make_no_path_and_are_counted() {
+    let mut calls = calls();
+    for call in &mut calls {
+        call.tokens.prompt_token_ids = None;
+    }
+    let rollouts = [rollout(calls), rollout(Vec::new())];
+    for format in [Format::Openenv, Format::Verl, Format::Skyrl, Format::Trl] {
+        let (lines, tally) = lines(format, &rollouts);
+        assert_eq!((lines.len(), tally.without_tokens, tally.rollouts_left_out), (0, 2, 2), "{format:?}");
+    }
+}
+
+#[test]
+fn jsonl_has_everything() {
+    let rollout = rollout(calls());
+    let (lines, _) = lines(Format::Jsonl, std::slice::from_ref(&rollout));
+    assert_eq!(lines[0]["graph"]["counts"]["tokens_trained"], 4);
+    let line = without(lines[0].clone(), &["graph"]);
+    assert_eq!(serde_json::from_value::<Rollout>(line).unwrap(), rollout);
+}
