@@ -1,5 +1,6 @@
 //! Trajectories of recorded model calls: calls joined by their tokens, and exports in the forms that trainers and viewers read.
 
+mod conversation;
 pub mod export;
 #[cfg(test)]
 mod fixture;

@@ -3,12 +3,15 @@
 //! A rollout that was not scored never has a reward. It is written where the form can say so, and left out where it cannot; both
 //! are counted.
 
+mod atif;
 mod jsonl;
 mod openenv;
 mod skyrl;
 #[cfg(test)]
 mod tests;
+mod tinker;
 mod trl;
+mod verifiers;
 mod verl;
 mod view;
 
@@ -31,13 +34,20 @@ pub enum Format {
     Skyrl,
     /// What a rollout function of TRL returns: a line for each path.
     Trl,
+    /// verifiers' `Trace`: a line for each rollout, a graph of messages with their tokens.
+    Verifiers,
+    /// Tinker's `Datum` without advantages: a line for each path.
+    Tinker,
+    /// ATIF 1.8, Harbor's `trajectory.json`: a line for each rollout.
+    Atif,
     /// Everything: a line for each rollout, with its trajectory, calls and graph.
     Jsonl,
 }
 
 impl Format {
     /// Every form.
-    pub const ALL: [Self; 5] = [Self::Openenv, Self::Verl, Self::Skyrl, Self::Trl, Self::Jsonl];
+    pub const ALL: [Self; 8] =
+        [Self::Openenv, Self::Verl, Self::Skyrl, Self::Trl, Self::Verifiers, Self::Tinker, Self::Atif, Self::Jsonl];
 
     /// As it is written in addresses.
     #[must_use]
@@ -47,6 +57,9 @@ impl Format {
             Self::Verl => "verl",
             Self::Skyrl => "skyrl",
             Self::Trl => "trl",
+            Self::Verifiers => "verifiers",
+            Self::Tinker => "tinker",
+            Self::Atif => "atif",
             Self::Jsonl => "jsonl",
         }
     }
@@ -55,7 +68,14 @@ impl Format {
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
-            Self::Openenv | Self::Verl | Self::Skyrl | Self::Trl | Self::Jsonl => "application/x-ndjson",
+            Self::Openenv
+            | Self::Verl
+            | Self::Skyrl
+            | Self::Trl
+            | Self::Verifiers
+            | Self::Tinker
+            | Self::Atif
+            | Self::Jsonl => "application/x-ndjson",
         }
     }
 
@@ -65,6 +85,9 @@ impl Format {
             Self::Verl => Box::new(verl::Verl),
             Self::Skyrl => Box::<skyrl::Skyrl>::default(),
             Self::Trl => Box::new(trl::Trl),
+            Self::Verifiers => Box::new(verifiers::Verifiers),
+            Self::Tinker => Box::new(tinker::Tinker),
+            Self::Atif => Box::new(atif::Atif),
             Self::Jsonl => Box::new(jsonl::Jsonl),
         }
     }

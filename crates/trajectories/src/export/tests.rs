@@ -15,7 +15,7 @@ fn calls() -> Vec<ModelCall> {
 }
 
 fn unscored(status: &str) -> Rollout {
-    Rollout { trajectory: trajectory(&[Some(0.0), None], &verdict(status, None)), calls: calls() }
+    Rollout { trajectory: trajectory(&[Some(0.25), None], &verdict(status, None)), calls: calls() }
 }
 
 fn export(format: Format, rollouts: &[Rollout]) -> (Vec<u8>, Tally) {
@@ -136,7 +136,7 @@ fn trl_takes_what_was_not_scored_and_what_has_no_logprobs() {
 #[test]
 fn forms_without_a_word_for_it_leave_out_what_was_not_scored() {
     let running = Rollout { trajectory: trajectory(&[], &Value::Null), calls: calls() };
-    for format in [Format::Verl, Format::Skyrl] {
+    for format in [Format::Verl, Format::Skyrl, Format::Tinker] {
         let (lines, tally) = lines(format, &[unscored("invalid"), unscored("timeout"), running.clone()]);
         assert_eq!(
             (lines.len(), tally.rollouts, tally.not_scored, tally.rollouts_left_out),
@@ -148,17 +148,19 @@ fn forms_without_a_word_for_it_leave_out_what_was_not_scored() {
 
 #[test]
 fn no_form_rewards_what_was_not_scored_or_is_not_trainable() {
-    let mut untrusted = rollout(calls());
+    let mut untrusted =
+        Rollout { trajectory: trajectory(&[Some(0.25)], &verdict("scored", Some(0.75))), calls: calls() };
     if let Some(verdict) = &mut untrusted.trajectory.episode.verdict {
         verdict.trainable = false;
     }
     for format in Format::ALL.into_iter().filter(|format| format.media_type() == "application/x-ndjson") {
         let (bytes, tally) = export(format, &[unscored("timeout"), untrusted.clone()]);
         let text = String::from_utf8(bytes).unwrap();
-        if format != Format::Jsonl {
-            for zero in ["\"reward\":0", "\"reward_score\":0", "\"rewards\":[0"] {
-                assert!(!text.contains(zero), "{format:?}: {text}");
-            }
+        for zero in ["\"reward\":0.0", "\"reward_score\":0.0", "\"rewards\":[0.0", "\"score\":{\"score\""] {
+            assert!(!text.contains(zero), "{format:?}: {text}");
+        }
+        if !matches!(format, Format::Atif | Format::Jsonl) {
+            assert!(!text.contains("\"reward\":0.75"), "{format:?}: {text}");
         }
         assert_eq!((tally.not_scored, tally.not_trainable), (1, 1), "{format:?}");
     }
@@ -171,10 +173,122 @@ fn rollouts_without_tokens_make_no_path_and_are_counted() {
         call.tokens.prompt_token_ids = None;
     }
     let rollouts = [rollout(calls), rollout(Vec::new())];
-    for format in [Format::Openenv, Format::Verl, Format::Skyrl, Format::Trl] {
+    for format in [Format::Openenv, Format::Verl, Format::Skyrl, Format::Trl, Format::Tinker, Format::Verifiers] {
         let (lines, tally) = lines(format, &rollouts);
         assert_eq!((lines.len(), tally.without_tokens, tally.rollouts_left_out), (0, 2, 2), "{format:?}");
     }
+}
+
+#[test]
+fn tinker_has_a_datum_for_each_path() {
+    let (lines, _) = lines(Format::Tinker, &[rollout(calls())]);
+    assert_eq!(
+        lines[1]["datum"],
+        json!({
+            "model_input": {"chunks": [{"type": "encoded_text", "tokens": [1, 2, 3, 4, 5]}]},
+            "loss_fn_inputs": {
+                "target_tokens": {"data": [2, 3, 4, 5, 6], "dtype": "int64", "shape": [5]},
+                "logprobs": {"data": [0.0, -0.5, -1.0, 0.0, -0.5], "dtype": "float32", "shape": [5]},
+                "mask": {"data": [0.0, 1.0, 1.0, 0.0, 1.0], "dtype": "float32", "shape": [5]},
+            },
+        })
+    );
+    assert_eq!(lines[1]["reward"], 0.5);
+}
+
+#[test]
+fn tinker_leaves_out_paths_without_logprobs() {
+    let mut calls = calls();
+    calls[2].tokens.logprobs = None;
+    let (lines, tally) = lines(Format::Tinker, &[rollout(calls)]);
+    assert_eq!((lines.len(), tally.records, tally.paths_left_out, tally.tokens_trained), (1, 1, 1, 1));
+}
+
+/// Calls of a loop whose requests hold the talk so far.
+fn talk() -> Vec<ModelCall> {
+    let mut calls = vec![call(1, &[1, 2], &[3, 4]), call(2, &[1, 2, 3, 4, 5], &[6])];
+    (calls[0].seq, calls[1].seq) = (0, 1);
+    let asked = json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "List."}]);
+    let said = json!({
+        "role": "assistant", "content": null,
+        "tool_calls": [{"id": "tool_1", "type": "function", "function": {"name": "run", "arguments": "{\"line\":\"ls\"}"}}],
+    });
+    let mut later = asked.as_array().unwrap().clone();
+    later.push(said.clone());
+    later.push(json!({"role": "tool", "tool_call_id": "tool_1", "content": "a b"}));
+    calls[0].request = json!({"messages": asked});
+    calls[0].response = json!({"choices": [{"message": said, "finish_reason": "tool_calls"}]});
+    calls[1].request = json!({"messages": later});
+    calls
+}
+
+#[test]
+fn verifiers_has_nodes_that_make_the_tokens() {
+    let (lines, tally) = lines(Format::Verifiers, &[rollout(talk())]);
+    let nodes: Vec<Value> = lines[0]["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| without(node.clone(), &["message", "timestamp"]))
+        .collect();
+    let node = |parent: Option<u64>, sampled: bool, tokens: &[u32], logprobs: &[f32]| {
+        json!({
+            "parent": parent, "sampled": sampled, "token_ids": tokens, "mask": vec![sampled; tokens.len()], "is_content": [],
+            "logprobs": logprobs,
+        })
+    };
+    assert_eq!(
+        nodes,
+        [
+            node(None, false, &[], &[]),
+            node(Some(0), false, &[1, 2], &[]),
+            node(Some(1), true, &[3, 4], &[-0.5, -1.0]),
+            node(Some(2), false, &[5], &[]),
+            node(Some(3), true, &[6], &[-0.5]),
+        ]
+    );
+    assert_eq!(lines[0]["nodes"][3]["message"], json!({"role": "tool", "content": "a b", "tool_call_id": "tool_1"}));
+    assert_eq!((&lines[0]["rewards"], &lines[0]["ok"]), (&json!({"score": {"score": 0.5}}), &json!(true)));
+    assert_eq!((tally.records, tally.tokens_trained), (1, 3));
+}
+
+#[test]
+fn verifiers_says_what_was_not_scored() {
+    let (lines, _) = lines(Format::Verifiers, &[unscored("infra_error")]);
+    assert_eq!((&lines[0]["rewards"], &lines[0]["ok"]), (&json!({"score": null}), &json!(false)));
+    assert_eq!(lines[0]["errors"], json!([{"type": "infra_error", "message": "the sandbox went away"}]));
+}
+
+#[test]
+fn atif_has_a_step_for_each_message() {
+    let (lines, _) = lines(Format::Atif, &[rollout(talk())]);
+    let steps = lines[0]["steps"].as_array().unwrap();
+    let sources: Vec<&str> = steps.iter().map(|step| step["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["system", "user", "agent", "agent"]);
+    assert_eq!(
+        without(steps[2].clone(), &["extra"]),
+        json!({
+            "step_id": 3, "timestamp": "2023-11-14T22:13:21.000Z", "source": "agent", "message": "",
+            "tool_calls": [{"tool_call_id": "tool_1", "function_name": "run", "arguments": {"line": "ls"}}],
+            "observation": {"results": [{"source_call_id": "tool_1", "content": "a b"}]},
+            "metrics": {
+                "prompt_tokens": 2, "completion_tokens": 2, "prompt_token_ids": [1, 2], "completion_token_ids": [3, 4],
+                "logprobs": [-0.5, -1.0], "extra": {"cost": 0.001, "duration_us": 250_000},
+            },
+            "llm_call_count": 1,
+        })
+    );
+    assert_eq!(steps[3]["observation"], json!({"results": [{"content": "observation 2"}]}));
+}
+
+#[test]
+fn atif_tells_an_episode_without_calls_by_its_steps() {
+    let (lines, tally) = lines(Format::Atif, &[rollout(Vec::new())]);
+    let steps = lines[0]["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 4);
+    assert_eq!(steps[3]["tool_calls"][0]["tool_call_id"], "tool_2");
+    assert_eq!(steps[3]["observation"], json!({"results": [{"source_call_id": "tool_2", "content": "observation 2"}]}));
+    assert_eq!((tally.records, tally.without_tokens, tally.tokens_trained), (1, 1, 0));
 }
 
 #[test]

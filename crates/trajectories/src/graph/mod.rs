@@ -12,6 +12,7 @@ use palestra_protocol::id::CallId;
 use palestra_protocol::model_call::{CallOutcome, ModelCall};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use join::in_order;
 pub use path::{Path, Paths};
 
 use crate::Rollout;
