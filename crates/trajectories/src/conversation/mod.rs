@@ -71,6 +71,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) call: &'a ModelCall,
     /// The place of the turn whose messages this one begins with; `None` for a conversation of its own.
     pub(crate) parent: Option<usize>,
+    /// True if an earlier call sent the same messages.
+    pub(crate) is_retry: bool,
     /// The messages of the request after those of the parent and its answer.
     pub(crate) added: Vec<Message>,
     pub(crate) answer: Option<Message>,
@@ -91,13 +93,13 @@ pub(crate) fn turns(rollout: &Rollout) -> Vec<Turn<'_>> {
             parent = ends.get(&(place, hasher.finish())).map(|turn| (*turn, place)).or(parent);
             message.hash(&mut hasher);
         }
-        ends.insert((messages.len(), hasher.finish()), turns.len());
+        let is_retry = ends.insert((messages.len(), hasher.finish()), turns.len()).is_some();
         let mut shared = parent.map_or(0, |(_, shared)| shared);
         if shared > 0 && messages[shared].role == Role::Assistant {
             shared += 1;
         }
         let added = messages.split_off(shared);
-        turns.push(Turn { call, parent: parent.map(|(turn, _)| turn), added, answer: answer(call) });
+        turns.push(Turn { call, parent: parent.map(|(turn, _)| turn), is_retry, added, answer: answer(call) });
     }
     turns
 }

@@ -101,9 +101,9 @@ impl Steps {
         }
     }
 
-    /// Adds a call, after the messages that it adds.
+    /// Adds a call, after the messages that it adds. A retry adds none.
     fn turn(&mut self, turn: &Turn<'_>, view: &View<'_>) {
-        for message in &turn.added {
+        for message in turn.added.iter().filter(|_| !turn.is_retry) {
             self.message(message);
         }
         let call = turn.call;

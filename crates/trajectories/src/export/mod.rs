@@ -4,8 +4,11 @@
 //! are counted.
 
 mod atif;
+mod buffer;
+mod inspect;
 mod jsonl;
 mod openenv;
+mod parquet;
 mod skyrl;
 #[cfg(test)]
 mod tests;
@@ -40,14 +43,28 @@ pub enum Format {
     Tinker,
     /// ATIF 1.8, Harbor's `trajectory.json`: a line for each rollout.
     Atif,
+    /// Inspect's `.eval` file: a sample for each rollout.
+    Inspect,
+    /// A Parquet file: a row for each path.
+    Parquet,
     /// Everything: a line for each rollout, with its trajectory, calls and graph.
     Jsonl,
 }
 
 impl Format {
     /// Every form.
-    pub const ALL: [Self; 8] =
-        [Self::Openenv, Self::Verl, Self::Skyrl, Self::Trl, Self::Verifiers, Self::Tinker, Self::Atif, Self::Jsonl];
+    pub const ALL: [Self; 10] = [
+        Self::Openenv,
+        Self::Verl,
+        Self::Skyrl,
+        Self::Trl,
+        Self::Verifiers,
+        Self::Tinker,
+        Self::Atif,
+        Self::Inspect,
+        Self::Parquet,
+        Self::Jsonl,
+    ];
 
     /// As it is written in addresses.
     #[must_use]
@@ -60,6 +77,8 @@ impl Format {
             Self::Verifiers => "verifiers",
             Self::Tinker => "tinker",
             Self::Atif => "atif",
+            Self::Inspect => "inspect",
+            Self::Parquet => "parquet",
             Self::Jsonl => "jsonl",
         }
     }
@@ -68,6 +87,8 @@ impl Format {
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
+            Self::Inspect => "application/zip",
+            Self::Parquet => "application/vnd.apache.parquet",
             Self::Openenv
             | Self::Verl
             | Self::Skyrl
@@ -76,6 +97,16 @@ impl Format {
             | Self::Tinker
             | Self::Atif
             | Self::Jsonl => "application/x-ndjson",
+        }
+    }
+
+    /// How the name of a file of this form ends.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Inspect => "eval",
+            Self::Parquet => "parquet",
+            _ => "jsonl",
         }
     }
 
@@ -88,6 +119,8 @@ impl Format {
             Self::Verifiers => Box::new(verifiers::Verifiers),
             Self::Tinker => Box::new(tinker::Tinker),
             Self::Atif => Box::new(atif::Atif),
+            Self::Inspect => Box::<inspect::Inspect>::default(),
+            Self::Parquet => Box::<parquet::Parquet>::default(),
             Self::Jsonl => Box::new(jsonl::Jsonl),
         }
     }
@@ -122,6 +155,15 @@ pub enum FormError {
     /// A value is not JSON.
     #[error("not JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// A file of a zip cannot be written.
+    #[error("no file of a zip: {0}")]
+    Zip(#[from] zip::result::ZipError),
+    /// A row cannot be written.
+    #[error("no row of a Parquet file: {0}")]
+    Parquet(#[from] ::parquet::errors::ParquetError),
+    /// Compression failed.
+    #[error("not compressed: {0}")]
+    Compression(#[from] std::io::Error),
 }
 
 /// The size of an export, and what it leaves out.

@@ -1,5 +1,7 @@
 //! Tests of the forms: each is held to what its reader takes.
 
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use bytes::Bytes;
 use palestra_protocol::model_call::ModelCall;
 use serde_json::{Value, json};
 
@@ -282,6 +284,15 @@ fn atif_has_a_step_for_each_message() {
 }
 
 #[test]
+fn atif_shows_the_messages_of_a_retry_once() {
+    let mut calls = talk();
+    calls.push(ModelCall { id: call_id(3), ..calls[1].clone() });
+    let (lines, _) = lines(Format::Atif, &[rollout(calls)]);
+    assert_eq!(lines[0]["steps"].as_array().unwrap().len(), 5);
+    assert_eq!(lines[0]["steps"][2]["observation"]["results"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn atif_tells_an_episode_without_calls_by_its_steps() {
     let (lines, tally) = lines(Format::Atif, &[rollout(Vec::new())]);
     let steps = lines[0]["steps"].as_array().unwrap();
@@ -289,6 +300,60 @@ fn atif_tells_an_episode_without_calls_by_its_steps() {
     assert_eq!(steps[3]["tool_calls"][0]["tool_call_id"], "tool_2");
     assert_eq!(steps[3]["observation"], json!({"results": [{"source_call_id": "tool_2", "content": "observation 2"}]}));
     assert_eq!((tally.records, tally.without_tokens, tally.tokens_trained), (1, 1, 0));
+}
+
+#[test]
+fn inspect_is_a_zip_with_a_sample_for_each_rollout() {
+    let (bytes, tally) = export(Format::Inspect, &[rollout(talk()), unscored("timeout")]);
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+    let mut file = |name: &str| -> Value { serde_json::from_reader(archive.by_name(name).unwrap()).unwrap() };
+    let header = file("header.json");
+    assert_eq!(
+        header["results"],
+        json!({
+            "total_samples": 2, "completed_samples": 1,
+            "scores": [{
+                "name": "verdict", "scorer": "verdict", "params": {}, "scored_samples": 1, "unscored_samples": 1,
+                "metrics": {"mean": {"name": "mean", "value": 0.5, "params": {}}},
+            }],
+        })
+    );
+    assert_eq!(file("_journal/start.json")["eval"], header["eval"]);
+    assert_eq!(file("summaries.json").as_array().unwrap().len(), 2);
+    let sample = file("samples/rows-17_epoch_1.json");
+    let roles: Vec<&str> =
+        sample["messages"].as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant"]);
+    assert_eq!((&sample["scores"]["verdict"]["value"], &sample["error"]), (&json!(0.5), &Value::Null));
+    let sample = file("samples/rows-17_epoch_2.json");
+    assert_eq!(
+        (&sample["scores"], &sample["error"]["message"]),
+        (&Value::Null, &json!("timeout: the sandbox went away"))
+    );
+    assert_eq!((tally.records, tally.not_scored), (2, 1));
+}
+
+#[test]
+fn an_empty_export_is_a_whole_file() {
+    let (bytes, _) = export(Format::Inspect, &[]);
+    assert_eq!(zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap().len(), 3);
+    let (bytes, _) = export(Format::Parquet, &[]);
+    assert_eq!((&bytes[..4], &bytes[bytes.len() - 4..]), (b"PAR1".as_slice(), b"PAR1".as_slice()));
+    assert!(export(Format::Verl, &[]).0.is_empty());
+}
+
+#[test]
+fn parquet_has_a_row_for_each_path() {
+    let mut bare = calls();
+    bare[2].tokens.logprobs = None;
+    let (bytes, tally) = export(Format::Parquet, &[Rollout { calls: bare, ..unscored("timeout") }, rollout(calls())]);
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+    let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+    assert_eq!(rows.len(), 4);
+    assert!(rows[1].contains("score: null, reward: null") && rows[1].contains("logprobs: null"), "{}", rows[1]);
+    assert!(rows[3].contains("reward: 0.5") && rows[3].contains("token_ids: [1, 2, 3, 4, 5, 6]"), "{}", rows[3]);
+    assert!(rows[3].contains("mask: [0, 0, 1, 1, 0, 1]"), "{}", rows[3]);
+    assert_eq!((tally.records, tally.not_scored), (4, 1));
 }
 
 #[test]
