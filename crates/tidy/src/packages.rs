@@ -57,6 +57,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
     ("jobs", &["auth", "protocol", "state", "store"]),
     ("worker", &["apps", "client", "environment", "families", "protocol"]),
     ("trainer", &["client", "protocol"]),
+    ("trajectories", &["protocol"]),
     ("trainer-parity", &[]),
     (
         "",
@@ -77,6 +78,7 @@ pub(crate) const PACKAGES: &[(&str, &[&str])] = &[
             "sqlite-worker",
             "state",
             "store",
+            "trajectories",
             "workbench",
             "worker",
         ],
