@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use palestra_scripted_model::{Options, Script};
 use tokio::net::TcpListener;
 
@@ -21,7 +22,7 @@ pub struct ScriptedModelArguments {
     #[arg(long, value_name = "FILE")]
     script: PathBuf,
     /// Key that callers must have [default: none].
-    #[arg(long, env = "PALESTRA_SCRIPTED_KEY", hide_env_values = true)]
+    #[arg(long, env = "PALESTRA_SCRIPTED_KEY", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
     key: Option<String>,
     /// Keeps no calls for GET /log.
     #[arg(long)]

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::chunk::{Chunk, chunks};
 use crate::conversation::Request;
-use crate::script::{Reply, Rule};
+use crate::filler::MARK;
+use crate::script::{Finish, Reply, Rule};
 use crate::token;
 
 /// The time at which every answer was made, so that equal requests have equal answers: 2026-01-01.
@@ -22,19 +23,21 @@ pub(crate) struct Answer<'a> {
     pub(crate) logprobs: Vec<f32>,
     /// Tokens of a part of a stream.
     tokens_per_chunk: usize,
-    /// Tokens of a text that is longer than the completion tells.
+    /// Bytes of a huge text, for which the completion has a mark; 0 otherwise.
     filler: u64,
 }
 
 impl<'a> Answer<'a> {
     pub(crate) fn new(request: &'a Request, rule: &Rule, reply: Reply) -> Self {
-        let ended = reply.finish != crate::script::Finish::Length;
+        let ended = reply.finish != Finish::Length;
         let prompt = token::prompt(&request.messages, rule.retokenise);
         let completion = token::completion(&reply.message, ended);
         let logprobs = token::logprobs(&prompt, completion.len());
         let id = format!("{:016x}", token::fingerprint(&prompt) ^ token::fingerprint(&completion).rotate_left(1));
         let filler = rule.faults.bytes.unwrap_or_default();
-        Self { request, reply, id, prompt, completion, logprobs, tokens_per_chunk: rule.tokens_per_chunk, filler }
+        // The mark of a huge text is one part.
+        let tokens_per_chunk = if filler > 0 { MARK.len() } else { rule.tokens_per_chunk };
+        Self { request, reply, id, prompt, completion, logprobs, tokens_per_chunk, filler }
     }
 
     /// The id of a call, by its number.
@@ -47,7 +50,8 @@ impl<'a> Answer<'a> {
     }
 
     pub(crate) const fn output_tokens(&self) -> u64 {
-        self.completion.len() as u64 + self.filler
+        // Of a huge text, the mark is not counted, and the last token is.
+        if self.filler > 0 { self.filler + 1 } else { self.completion.len() as u64 }
     }
 
     pub(crate) fn total_tokens(&self) -> u64 {

@@ -23,11 +23,11 @@ pub(crate) fn fill(parts: Vec<String>, bytes: u64) -> impl Iterator<Item = Bytes
             pieces.push((part, bytes, 1));
         }
     }
-    pieces.into_iter().flat_map(|(part, bytes, times)| (0..times).flat_map(move |_| expand(part.clone(), bytes)))
+    pieces.into_iter().flat_map(|(part, bytes, times)| (0..times).flat_map(move |_| expand(&part, bytes)))
 }
 
 /// A part with `bytes` of text in the place of each mark.
-fn expand(part: String, bytes: u64) -> impl Iterator<Item = Bytes> {
+fn expand(part: &str, bytes: u64) -> impl Iterator<Item = Bytes> + use<> {
     let texts: Vec<Bytes> = part.split(MARK).map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
     texts.into_iter().enumerate().flat_map(move |(index, text)| {
         let filler = (0..if index == 0 { 0 } else { bytes.div_ceil(PIECE_BYTES) }).map(move |piece| {

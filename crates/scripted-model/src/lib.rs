@@ -30,6 +30,8 @@ mod log;
 mod script;
 mod server;
 mod template;
+#[cfg(test)]
+mod tests;
 pub mod token;
 
 pub use script::{Script, ScriptError};

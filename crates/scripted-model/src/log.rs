@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Most calls that are kept.
 const CALLS_MAX: usize = 100_000;
@@ -22,6 +22,7 @@ pub(crate) struct Entry {
     pub(crate) model: String,
     pub(crate) prompt_token_ids: Vec<u32>,
     pub(crate) completion_token_ids: Vec<u32>,
+    #[serde(serialize_with = "exact")]
     pub(crate) logprobs: Vec<f32>,
     pub(crate) text: String,
     /// The fault by which the answer was not sent, or not to its end.
@@ -41,6 +42,12 @@ struct Kept {
     bytes: usize,
     last: u64,
     dropped: u64,
+}
+
+/// Writes all digits: the shortest text of single precision is another number in double precision.
+#[expect(clippy::ptr_arg, reason = "the signature is serde's")]
+fn exact<S: Serializer>(logprobs: &Vec<f32>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(logprobs.iter().map(|logprob| f64::from(*logprob)))
 }
 
 impl Entry {

@@ -194,7 +194,17 @@ impl Script {
 
 impl WrittenRule {
     fn check(self) -> Result<Rule, String> {
-        let fault = self.status.is_some() || self.hang && self.cut_after_chunks.is_none() || self.bytes.is_some();
+        let hangs = self.hang && self.cut_after_chunks.is_none();
+        let faults = [self.status.is_some(), hangs, self.bytes.is_some()].into_iter().filter(|fault| *fault).count();
+        let fault = faults > 0;
+        if faults > 1 || fault && self.cut_after_chunks.is_some() {
+            return Err(
+                "several faults stand together: keep one of `status`, `bytes`, `hang`, `cut_after_chunks`".to_owned()
+            );
+        }
+        if self.bytes == Some(0) {
+            return Err("`bytes` is 0: write at least 1".to_owned());
+        }
         let reply = self.text.is_some() || !self.calls.is_empty() || self.reasoning.is_some();
         if fault && reply {
             return Err("a reply is never sent beside `status`, `bytes` or `hang`: remove one of them".to_owned());

@@ -31,6 +31,8 @@ use crate::script::{Faults, Reply, Rule, Script};
 const REQUEST_BYTES_MAX: usize = 256 << 20;
 /// How long answers may go on when the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
+/// How long a cut waits for what was sent before it.
+const CUT_AFTER: Duration = Duration::from_millis(20);
 /// The header that names the version of the weights.
 const POLICY_VERSION: &str = "x-policy-version";
 /// The header of the log that counts what it dropped.
@@ -101,10 +103,13 @@ pub fn router(script: Script, options: Options) -> Router {
         .route("/v1/chat/completions", post(chat))
         .route("/v1/responses", post(responses))
         .route("/v1/messages", post(messages))
+        // Google's packages ask under one version or the other.
         .route("/v1beta/models/{operation}", post(generate))
+        .route("/v1/models/{operation}", post(generate))
         .route("/v1/models", get(models))
         .route("/log", get(read_log).delete(clear_log))
         .route("/health", get(async || Json(json!({"status": "healthy"}))))
+        .fallback(unknown)
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(Arc::new(Server { script, options, log: Log::default() }))
 }
@@ -158,6 +163,11 @@ async fn models(State(server): Shared, headers: HeaderMap) -> Response {
     let model = |id: &str| json!({"id": id, "object": "model", "created": CREATED, "owned_by": "palestra"});
     let models: Vec<Value> = server.script.models().into_iter().map(model).collect();
     Json(json!({"object": "list", "data": models})).into_response()
+}
+
+async fn unknown(uri: Uri) -> Response {
+    let message = format!("the path {} is not served: use one that docs/scripted-model.md lists", uri.path());
+    refuse(&Chat, &Refusal { status: 404, message, retry_after: None })
 }
 
 /// The calls, one a line; a first line counts those that were dropped, where there are any.
@@ -218,8 +228,12 @@ impl Server {
         body: &[u8],
     ) -> Result<Response, Refusal> {
         self.admit(key)?;
-        let request = dialect.read(body)?;
+        let mut request = dialect.read(body)?;
         let (rule, reply) = self.script.answer(&request).ok_or_else(|| unanswered(&request))?;
+        if rule.faults.bytes.is_some() {
+            // The tokens of a huge text are counted, not listed.
+            (request.wants.token_ids, request.wants.logprobs) = (false, false);
+        }
         if !dialect.can_write(&reply.message) {
             let message = "the script's `arguments` are no JSON object, which this dialect cannot send: correct them";
             return Err(Refusal { status: 500, message: message.to_owned(), retry_after: None });
@@ -329,9 +343,6 @@ fn body(dialect: &dyn Dialect, answer: &Answer<'_>, faults: Faults) -> Body {
         Err(parts) => Body::from_stream(paced(parts, faults).map(Ok::<_, Infallible>)),
     }
 }
-
-/// How long a cut waits for what was sent before it.
-const CUT_AFTER: Duration = Duration::from_millis(20);
 
 /// The parts of an answer, each after its delay.
 fn paced(parts: Vec<String>, faults: Faults) -> impl stream::Stream<Item = String> + Send {

@@ -111,7 +111,7 @@ impl Dialect for Chat {
         if answer.request.wants.token_ids {
             choice["token_ids"] = json!(answer.completion);
         }
-        let mut object = object(answer, "chat.completion", json!([choice]));
+        let mut object = object(answer, "chat.completion", &json!([choice]));
         object["usage"] = usage(answer);
         if answer.request.wants.token_ids {
             object["prompt_token_ids"] = json!(answer.prompt);
@@ -120,9 +120,9 @@ impl Dialect for Chat {
     }
 
     fn parts(&self, answer: &Answer<'_>) -> Vec<String> {
-        let part = |choices: Value| object(answer, "chat.completion.chunk", choices);
+        let part = |choices: &Value| object(answer, "chat.completion.chunk", choices);
         let choice = |delta: Value| json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": null});
-        let mut first = part(json!([choice(json!({"role": "assistant", "content": ""}))]));
+        let mut first = part(&json!([choice(json!({"role": "assistant", "content": ""}))]));
         if answer.request.wants.token_ids {
             first["prompt_token_ids"] = json!(answer.prompt);
         }
@@ -140,15 +140,15 @@ impl Dialect for Chat {
             if index == last {
                 choice["finish_reason"] = json!(finish(answer.reply.finish));
             }
-            parts.push(unnamed(&part(json!([choice]))));
+            parts.push(unnamed(&part(&json!([choice]))));
         }
         if answer.completion.is_empty() {
             let mut choice = choice(json!({}));
             choice["finish_reason"] = json!(finish(answer.reply.finish));
-            parts.push(unnamed(&part(json!([choice]))));
+            parts.push(unnamed(&part(&json!([choice]))));
         }
         if answer.request.wants.usage {
-            let mut object = part(json!([]));
+            let mut object = part(&json!([]));
             object["usage"] = usage(answer);
             parts.push(unnamed(&object));
         }
@@ -183,7 +183,7 @@ fn message(written: WrittenMessage) -> Result<Message, Refusal> {
 }
 
 /// What all objects of an answer have.
-fn object(answer: &Answer<'_>, kind: &str, choices: Value) -> Value {
+fn object(answer: &Answer<'_>, kind: &str, choices: &Value) -> Value {
     let id = format!("chatcmpl-{}", answer.id);
     json!({"id": id, "object": kind, "created": CREATED, "model": answer.request.model, "choices": choices})
 }

@@ -85,7 +85,7 @@ impl Dialect for Gemini {
             parts.push(json!({"text": reply.text()}));
         }
         parts.extend(reply.calls.iter().map(function_call));
-        end(answer, object(answer, parts))
+        end(answer, object(answer, &parts))
     }
 
     fn parts(&self, answer: &Answer<'_>) -> Vec<String> {
@@ -112,9 +112,9 @@ impl Dialect for Gemini {
             } else if content.is_empty() {
                 continue;
             }
-            parts.push(object(answer, content));
+            parts.push(object(answer, &content));
         }
-        let last = parts.pop().unwrap_or_else(|| object(answer, Vec::new()));
+        let last = parts.pop().unwrap_or_else(|| object(answer, &[]));
         parts.push(end(answer, last));
         if answer.request.wants.events {
             return parts.iter().map(unnamed).collect();
@@ -185,7 +185,7 @@ fn read(role: Role, parts: &[Value], messages: &mut Vec<Message>) -> Result<(), 
         }
     }
     let answered = messages.last().is_some_and(|last| last.role == Role::Tool);
-    if !message.is_empty() || !(answered && role == Role::User) {
+    if !(message.is_empty() && answered && role == Role::User) {
         messages.push(message);
     }
     Ok(())
@@ -202,7 +202,7 @@ fn result(response: &Value) -> Vec<Piece> {
     }
 }
 
-fn object(answer: &Answer<'_>, parts: Vec<Value>) -> Value {
+fn object(answer: &Answer<'_>, parts: &[Value]) -> Value {
     json!({
         "candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}],
         "modelVersion": answer.request.model,

@@ -72,15 +72,15 @@ impl Dialect for Messages {
         if !reply.content.is_empty() {
             blocks.push(json!({"type": "text", "text": reply.text(), "citations": null}));
         }
-        blocks.extend(reply.calls.iter().enumerate().map(|(number, call)| tool_use(answer, number, input(call))));
-        let mut object = object(answer, blocks.into(), answer.output_tokens());
+        blocks.extend(reply.calls.iter().enumerate().map(|(number, call)| tool_use(answer, number, &input(call))));
+        let mut object = object(answer, &blocks.into(), answer.output_tokens());
         object["stop_reason"] = json!(stop_reason(answer.reply.finish));
         answer.tell_tokens(&mut object);
         object
     }
 
     fn parts(&self, answer: &Answer<'_>) -> Vec<String> {
-        let start = json!({"type": "message_start", "message": object(answer, json!([]), 1)});
+        let start = json!({"type": "message_start", "message": object(answer, &json!([]), 1)});
         let mut blocks = Blocks { answer, parts: vec![named(&start)], index: 0, open: None };
         for delta in answer.chunks().into_iter().flat_map(|chunk| chunk.deltas) {
             blocks.add(delta);
@@ -157,7 +157,7 @@ fn from_assistant(content: &Value) -> Result<Message, Refusal> {
 }
 
 /// What all objects of an answer have.
-fn object(answer: &Answer<'_>, content: Value, output_tokens: u64) -> Value {
+fn object(answer: &Answer<'_>, content: &Value, output_tokens: u64) -> Value {
     json!({
         "id": format!("msg_{}", answer.id),
         "type": "message",
@@ -183,7 +183,7 @@ fn input(call: &Call) -> Map<String, Value> {
     call.object().unwrap_or_default()
 }
 
-fn tool_use(answer: &Answer<'_>, number: usize, input: Map<String, Value>) -> Value {
+fn tool_use(answer: &Answer<'_>, number: usize, input: &Map<String, Value>) -> Value {
     let name = &answer.reply.message.calls[number].tool;
     json!({"type": "tool_use", "id": format!("toolu_{}_{number}", answer.id), "name": name, "input": input})
 }
@@ -207,22 +207,22 @@ impl Blocks<'_> {
     fn add(&mut self, delta: Delta) {
         match delta {
             Delta::Reasoning(text) => {
-                self.open(Kind::Thinking, json!({"type": "thinking", "thinking": "", "signature": ""}));
-                self.delta(json!({"type": "thinking_delta", "thinking": text}));
+                self.open(Kind::Thinking, &json!({"type": "thinking", "thinking": "", "signature": ""}));
+                self.delta(&json!({"type": "thinking_delta", "thinking": text}));
             }
             Delta::Text(text) => {
-                self.open(Kind::Text, json!({"type": "text", "text": ""}));
-                self.delta(json!({"type": "text_delta", "text": text}));
+                self.open(Kind::Text, &json!({"type": "text", "text": ""}));
+                self.delta(&json!({"type": "text_delta", "text": text}));
             }
             Delta::Call(number) => {
                 self.close();
-                self.open(Kind::Call, tool_use(self.answer, number, Map::new()));
+                self.open(Kind::Call, &tool_use(self.answer, number, &Map::new()));
             }
-            Delta::Arguments(text) => self.delta(json!({"type": "input_json_delta", "partial_json": text})),
+            Delta::Arguments(text) => self.delta(&json!({"type": "input_json_delta", "partial_json": text})),
         }
     }
 
-    fn open(&mut self, kind: Kind, block: Value) {
+    fn open(&mut self, kind: Kind, block: &Value) {
         if self.open == Some(kind) {
             return;
         }
@@ -232,14 +232,14 @@ impl Blocks<'_> {
         self.parts.push(named(&start));
     }
 
-    fn delta(&mut self, delta: Value) {
+    fn delta(&mut self, delta: &Value) {
         self.parts.push(named(&json!({"type": "content_block_delta", "index": self.index, "delta": delta})));
     }
 
     fn close(&mut self) {
         let Some(kind) = self.open.take() else { return };
         if kind == Kind::Thinking {
-            self.delta(json!({"type": "signature_delta", "signature": SIGNATURE}));
+            self.delta(&json!({"type": "signature_delta", "signature": SIGNATURE}));
         }
         self.parts.push(named(&json!({"type": "content_block_stop", "index": self.index})));
         self.index += 1;

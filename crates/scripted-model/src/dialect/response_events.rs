@@ -18,6 +18,9 @@ pub(super) fn parts(answer: &Answer<'_>, begun: &Value, whole: &Value) -> Vec<St
     for delta in answer.chunks().into_iter().flat_map(|chunk| chunk.deltas) {
         events.add(delta);
     }
+    if answer.reply.message.is_empty() {
+        events.say();
+    }
     events.close();
     let kind = if whole["status"] == COMPLETED { "response.completed" } else { "response.incomplete" };
     events.send(kind, json!({"response": whole}));
@@ -47,7 +50,7 @@ impl Events<'_> {
         self.parts.push(named(&event));
     }
 
-    fn item(&mut self, kind: &str, item: Value) {
+    fn item(&mut self, kind: &str, item: &Value) {
         self.send(kind, json!({"output_index": self.output, "item": item}));
     }
 
@@ -65,7 +68,7 @@ impl Events<'_> {
             Delta::Reasoning(text) => {
                 let id = format!("rs_{}", answer.id);
                 if !matches!(self.open, Some(Item::Reasoning(_))) {
-                    self.begin(Item::Reasoning(String::new()), reasoning(answer, json!([]), IN_PROGRESS));
+                    self.begin(Item::Reasoning(String::new()), &reasoning(answer, &json!([]), IN_PROGRESS));
                     let part = json!({"part": {"type": "summary_text", "text": ""}});
                     self.part("response.reasoning_summary_part.added", &id, "summary_index", part);
                 }
@@ -73,18 +76,16 @@ impl Events<'_> {
                 self.part("response.reasoning_summary_text.delta", &id, "summary_index", json!({"delta": text}));
             }
             Delta::Text(text) => {
-                let id = format!("msg_{}", answer.id);
                 if !matches!(self.open, Some(Item::Said(_))) {
-                    self.begin(Item::Said(String::new()), said(answer, json!([]), IN_PROGRESS));
-                    let part = json!({"part": output_text("")});
-                    self.part("response.content_part.added", &id, "content_index", part);
+                    self.say();
                 }
                 self.grow(&text);
                 let event = json!({"delta": text, "logprobs": []});
+                let id = format!("msg_{}", answer.id);
                 self.part("response.output_text.delta", &id, "content_index", event);
             }
             Delta::Call(number) => {
-                self.begin(Item::Call(number, String::new()), function_call(answer, number, "", IN_PROGRESS));
+                self.begin(Item::Call(number, String::new()), &function_call(answer, number, "", IN_PROGRESS));
             }
             Delta::Arguments(text) => {
                 self.grow(&text);
@@ -97,7 +98,14 @@ impl Events<'_> {
         }
     }
 
-    fn begin(&mut self, item: Item, object: Value) {
+    /// Begins a message.
+    fn say(&mut self) {
+        let id = format!("msg_{}", self.answer.id);
+        self.begin(Item::Said(String::new()), &said(self.answer, &json!([]), IN_PROGRESS));
+        self.part("response.content_part.added", &id, "content_index", json!({"part": output_text("")}));
+    }
+
+    fn begin(&mut self, item: Item, object: &Value) {
         self.close();
         self.open = Some(item);
         self.item("response.output_item.added", object);
@@ -118,7 +126,7 @@ impl Events<'_> {
                 self.part("response.reasoning_summary_text.done", &id, "summary_index", json!({"text": text}));
                 let summary = json!({"type": "summary_text", "text": text});
                 self.part("response.reasoning_summary_part.done", &id, "summary_index", json!({"part": summary}));
-                reasoning(answer, json!([summary]), COMPLETED)
+                reasoning(answer, &json!([summary]), COMPLETED)
             }
             Some(Item::Said(text)) => {
                 let id = format!("msg_{}", answer.id);
@@ -126,7 +134,7 @@ impl Events<'_> {
                 self.part("response.output_text.done", &id, "content_index", event);
                 let part = output_text(&text);
                 self.part("response.content_part.done", &id, "content_index", json!({"part": part}));
-                said(answer, json!([part]), COMPLETED)
+                said(answer, &json!([part]), COMPLETED)
             }
             Some(Item::Call(number, arguments)) => {
                 let call = function_call(answer, number, &arguments, COMPLETED);
@@ -137,7 +145,7 @@ impl Events<'_> {
                 call
             }
         };
-        self.item("response.output_item.done", whole);
+        self.item("response.output_item.done", &whole);
         self.output += 1;
     }
 }

@@ -36,11 +36,11 @@ pub(super) fn begun(answer: &Answer<'_>) -> Value {
     })
 }
 
-pub(super) fn reasoning(answer: &Answer<'_>, summary: Value, status: &str) -> Value {
+pub(super) fn reasoning(answer: &Answer<'_>, summary: &Value, status: &str) -> Value {
     json!({"type": "reasoning", "id": format!("rs_{}", answer.id), "summary": summary, "status": status})
 }
 
-pub(super) fn said(answer: &Answer<'_>, content: Value, status: &str) -> Value {
+pub(super) fn said(answer: &Answer<'_>, content: &Value, status: &str) -> Value {
     let id = format!("msg_{}", answer.id);
     json!({"type": "message", "id": id, "status": status, "role": "assistant", "content": content})
 }

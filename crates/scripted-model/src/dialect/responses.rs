@@ -72,10 +72,11 @@ impl Dialect for Responses {
         let reply = &answer.reply.message;
         let mut output = Vec::new();
         if !reply.reasoning.is_empty() {
-            output.push(reasoning(answer, json!([{"type": "summary_text", "text": reply.reasoning}]), COMPLETED));
+            output.push(reasoning(answer, &json!([{"type": "summary_text", "text": reply.reasoning}]), COMPLETED));
         }
-        if !reply.content.is_empty() {
-            output.push(said(answer, json!([output_text(&reply.text())]), COMPLETED));
+        // A turn of nothing is a turn all the same.
+        if !reply.content.is_empty() || reply.is_empty() {
+            output.push(said(answer, &json!([output_text(&reply.text())]), COMPLETED));
         }
         output.extend(
             (0..reply.calls.len())
