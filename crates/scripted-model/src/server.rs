@@ -29,9 +29,9 @@ use crate::script::{Faults, Reply, Rule, Script};
 
 /// Bytes of a request: images come in it.
 const REQUEST_BYTES_MAX: usize = 256 << 20;
-/// How long answers may go on when the server stops.
+/// Time in which answers may go on when the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
-/// How long a cut waits for what was sent before it.
+/// Time in which all that was sent before a cut leaves.
 const CUT_AFTER: Duration = Duration::from_millis(20);
 /// The header that names the version of the weights.
 const POLICY_VERSION: &str = "x-policy-version";

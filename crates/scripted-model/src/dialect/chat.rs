@@ -182,7 +182,7 @@ fn message(written: WrittenMessage) -> Result<Message, Refusal> {
     })
 }
 
-/// What all objects of an answer have.
+/// The fields that all objects of an answer have.
 fn object(answer: &Answer<'_>, kind: &str, choices: &Value) -> Value {
     let id = format!("chatcmpl-{}", answer.id);
     json!({"id": id, "object": kind, "created": CREATED, "model": answer.request.model, "choices": choices})

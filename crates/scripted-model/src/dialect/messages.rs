@@ -156,7 +156,7 @@ fn from_assistant(content: &Value) -> Result<Message, Refusal> {
     Ok(message)
 }
 
-/// What all objects of an answer have.
+/// A message with the fields that it always has.
 fn object(answer: &Answer<'_>, content: &Value, output_tokens: u64) -> Value {
     json!({
         "id": format!("msg_{}", answer.id),

@@ -124,7 +124,7 @@ impl Client {
     }
 }
 
-/// What a client makes of the parts of a stream.
+/// The whole that a client makes of the parts of a stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Streamed {
     pub(super) text: String,

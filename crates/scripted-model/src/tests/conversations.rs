@@ -11,7 +11,7 @@ use crate::conversation::{Call, Message, Piece, Role};
 use crate::script::{Finish, Reply};
 use crate::token;
 
-/// What the assistant says in one turn, and what follows: results of its tools, or the user.
+/// A turn of the assistant, and what follows: results of its tools, or the user.
 #[derive(Debug, Clone)]
 struct Turn {
     reasoning: String,
