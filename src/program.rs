@@ -12,7 +12,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::command::failure::Failure;
 use crate::command::{
     apps, check, demo, doctor, environments, episodes, files, images, jobs, keys, openapi, policies, publish, replay,
-    run, runs, serve, sessions, shell, withdraw, work,
+    run, runs, scripted_model, serve, sessions, shell, withdraw, work,
 };
 use crate::table::facts;
 use crate::terminal::{errors, output};
@@ -23,7 +23,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Serve", &["demo", "serve", "worker", "keys", "images", "doctor"]),
     ("Play and measure", &["environments", "run", "runs", "sessions", "episodes", "replay"]),
     ("Make environments", &["publish", "withdraw", "check", "apps"]),
-    ("Train and evaluate", &["jobs", "files", "policies"]),
+    ("Train and evaluate", &["jobs", "files", "policies", "scripted-model"]),
     ("About this program", &["openapi", "completions", "man", "help"]),
 ];
 
@@ -69,6 +69,8 @@ enum Command {
     Files(files::FilesArguments),
     /// Lists stored models, and downloads them.
     Policies(policies::PoliciesArguments),
+    /// Serves a model that answers by a script, for tests and demos.
+    ScriptedModel(scripted_model::ScriptedModelArguments),
     /// Does light jobs of a server: those that need no trainer.
     Worker(Box<work::WorkArguments>),
     /// Makes, lists and revokes API keys.
@@ -150,6 +152,7 @@ async fn perform(command: Command) -> anyhow::Result<ExitCode> {
         Command::Jobs(arguments) => return Ok(Box::pin(jobs::jobs(&arguments, output)).await?.into()),
         Command::Files(arguments) => Box::pin(files::files(&arguments, output)).await?,
         Command::Policies(arguments) => Box::pin(policies::policies(&arguments, output)).await?,
+        Command::ScriptedModel(arguments) => scripted_model::run(&arguments).await?,
         Command::Worker(arguments) => Box::pin(work::work(&arguments)).await?,
         Command::Keys(arguments) => Box::pin(keys::keys(&arguments, output)).await?,
         Command::Doctor(arguments) => Box::pin(doctor::run(&arguments, output)).await?,

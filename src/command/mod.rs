@@ -27,6 +27,7 @@ pub mod replay;
 pub mod run;
 mod run_report;
 pub mod runs;
+pub mod scripted_model;
 pub mod serve;
 pub mod sessions;
 pub mod shell;

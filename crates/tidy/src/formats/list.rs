@@ -147,6 +147,21 @@ pub(super) const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        page: "docs/scripted-model.md",
+        heading: "Fields of a script",
+        types: &[("", "crates/scripted-model/src/script.rs", "WrittenScript")],
+    },
+    Section {
+        page: "docs/scripted-model.md",
+        heading: "Fields of a rule",
+        types: &[("", "crates/scripted-model/src/script.rs", "WrittenRule")],
+    },
+    Section {
+        page: "docs/scripted-model.md",
+        heading: "Fields of a call",
+        types: &[("", "crates/scripted-model/src/script.rs", "WrittenCall")],
+    },
+    Section {
         page: "docs/training.md",
         heading: "Fields of a training",
         types: &[
