@@ -59,7 +59,7 @@ pub(super) struct ListQuery {
     cursor: Option<String>,
 }
 
-fn check_score(name: &str, score: Option<f64>) -> Result<(), Failure> {
+pub(super) fn check_score(name: &str, score: Option<f64>) -> Result<(), Failure> {
     match score {
         Some(score) if !(0.0..=1.0).contains(&score) => {
             Err(Failure::new(Code::Malformed, format!("{name} must be a number from 0 to 1")))

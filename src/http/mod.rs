@@ -153,6 +153,7 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(upstreams::list_upstreams))
             .routes(routes!(upstreams::get_upstream, upstreams::put_upstream, upstreams::delete_upstream))
             .routes(routes!(calls::list_calls))
+            .routes(routes!(calls::get_graph))
             .routes(routes!(keys::create_key, keys::list_keys))
             .routes(routes!(keys::revoke_key))
             .routes(routes!(keys::get_whoami)),
@@ -179,6 +180,7 @@ fn routes<T: Table>() -> Routes<T> {
             .routes(routes!(worker::lease_job))
             .routes(routes!(worker::exchange)),
         files: T::new()
+            .routes(routes!(calls::export_episodes))
             .routes(routes!(jobs::get_artifact))
             .routes(routes!(policies::download_policy))
             .routes(routes!(kept_files::upload_file, kept_files::list_files))

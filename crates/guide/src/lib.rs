@@ -41,7 +41,7 @@ const CONTENTS: &[(&str, &[&str])] = &[
             "writing-an-environment",
         ],
     ),
-    ("Evaluate and train", &["jobs", "training", "scripted-model"]),
+    ("Evaluate and train", &["jobs", "training", "model-calls", "scripted-model"]),
     ("Other protocols", &["openenv", "mcp", "openai"]),
     ("Run a server", &["operating", "security", "PERFORMANCE"]),
     ("Reference", &["formats", "app-language", "app-expressions", "app-exploration", "ARCHITECTURE"]),

@@ -48,7 +48,7 @@ impl CallKind {
     }
 }
 
-/// How a model call ended.
+/// The end of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -105,7 +105,7 @@ pub struct ModelCall {
     pub model: String,
     /// The version of the weights, where the upstream tells it.
     pub policy_version: Option<String>,
-    /// How it ended.
+    /// Its end.
     pub outcome: CallOutcome,
     /// The HTTP status that the caller got.
     pub status: u16,
