@@ -100,7 +100,7 @@ impl Format {
         }
     }
 
-    /// How the name of a file of this form ends.
+    /// The ending of the name of a file, without a dot.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
@@ -153,16 +153,16 @@ pub enum ExportError {
 #[derive(Debug, thiserror::Error)]
 pub enum FormError {
     /// A value is not JSON.
-    #[error("not JSON: {0}")]
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// A file of a zip cannot be written.
-    #[error("no file of a zip: {0}")]
+    #[error(transparent)]
     Zip(#[from] zip::result::ZipError),
     /// A row cannot be written.
-    #[error("no row of a Parquet file: {0}")]
+    #[error(transparent)]
     Parquet(#[from] ::parquet::errors::ParquetError),
     /// Compression failed.
-    #[error("not compressed: {0}")]
+    #[error(transparent)]
     Compression(#[from] std::io::Error),
 }
 
