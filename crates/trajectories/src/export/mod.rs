@@ -35,7 +35,7 @@ pub enum Format {
     Verl,
     /// SkyRL's `GeneratorOutput`: a line for each rollout, with a row for each path.
     Skyrl,
-    /// What a rollout function of TRL returns: a line for each path.
+    /// The result of a rollout function of TRL: a line for each path.
     Trl,
     /// verifiers' `Trace`: a line for each rollout, a graph of messages with their tokens.
     Verifiers,
@@ -191,7 +191,7 @@ pub struct Tally {
     pub tokens_trained: u64,
 }
 
-/// What makes one form of export.
+/// Writer of one form of export.
 trait Form: Send {
     /// Writes a rollout to the end of `out`.
     fn push(&mut self, view: &View<'_>, tally: &mut Tally, out: &mut Vec<u8>) -> Result<(), FormError>;
