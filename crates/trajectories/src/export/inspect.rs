@@ -72,7 +72,9 @@ impl Default for Inspect {
 }
 
 fn message(message: &Message) -> Value {
-    let mut value = json!({"role": message.role.as_str(), "content": message.text});
+    // A result that answers no call is what the user says.
+    let role = if message.role == Role::Tool && message.tool_call_id.is_none() { Role::User } else { message.role };
+    let mut value = json!({"role": role.as_str(), "content": message.text});
     if !message.reasoning.is_empty() {
         value["content"] =
             json!([{"type": "reasoning", "reasoning": message.reasoning}, {"type": "text", "text": message.text}]);
@@ -87,7 +89,7 @@ fn message(message: &Message) -> Value {
         });
         value["tool_calls"] = calls.collect();
     }
-    if message.role == Role::Tool {
+    if role == Role::Tool {
         value["tool_call_id"] = json!(message.tool_call_id);
     }
     value

@@ -35,7 +35,7 @@ pub enum Format {
     Verl,
     /// SkyRL's `GeneratorOutput`: a line for each rollout, with a row for each path.
     Skyrl,
-    /// What a rollout function of TRL returns: a line for each path.
+    /// The result of a rollout function of TRL: a line for each path.
     Trl,
     /// verifiers' `Trace`: a line for each rollout, a graph of messages with their tokens.
     Verifiers,
@@ -100,7 +100,7 @@ impl Format {
         }
     }
 
-    /// How the name of a file of this form ends.
+    /// The ending of the name of a file, without a dot.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
@@ -153,16 +153,16 @@ pub enum ExportError {
 #[derive(Debug, thiserror::Error)]
 pub enum FormError {
     /// A value is not JSON.
-    #[error("not JSON: {0}")]
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// A file of a zip cannot be written.
-    #[error("no file of a zip: {0}")]
+    #[error(transparent)]
     Zip(#[from] zip::result::ZipError),
     /// A row cannot be written.
-    #[error("no row of a Parquet file: {0}")]
+    #[error(transparent)]
     Parquet(#[from] ::parquet::errors::ParquetError),
     /// Compression failed.
-    #[error("not compressed: {0}")]
+    #[error(transparent)]
     Compression(#[from] std::io::Error),
 }
 
@@ -191,7 +191,7 @@ pub struct Tally {
     pub tokens_trained: u64,
 }
 
-/// What makes one form of export.
+/// Writer of one form of export.
 trait Form: Send {
     /// Writes a rollout to the end of `out`.
     fn push(&mut self, view: &View<'_>, tally: &mut Tally, out: &mut Vec<u8>) -> Result<(), FormError>;

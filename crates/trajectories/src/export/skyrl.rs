@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::view::View;
 use super::{Form, FormError, Tally, write_line};
 
-/// How many rollouts of each instance were written.
+/// The number of rollouts of each instance that were written.
 #[derive(Default)]
 pub(super) struct Skyrl {
     repetitions: HashMap<String, u64>,

@@ -49,7 +49,7 @@ impl Reason {
         !matches!(self, Self::Cut | Self::NoLogprobs)
     }
 
-    /// What keeps a call out of the graph.
+    /// The reason that keeps a call out of the graph, if any.
     const fn of_omission(call: &ModelCall) -> Option<Self> {
         match call.outcome {
             CallOutcome::Failed => Some(Self::Failed),
@@ -64,7 +64,7 @@ impl Reason {
         }
     }
 
-    /// What is to be known of a call that is in the graph.
+    /// The reasons of a call that is in the graph.
     fn of_node(completion: &[u32], logprobs: Option<&[f32]>, finish_reason: Option<&str>) -> Vec<Self> {
         let mut reasons = Vec::new();
         if completion.is_empty() {
