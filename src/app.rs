@@ -170,13 +170,6 @@ impl App {
         .await?;
         let admin_key = config.admin_key.as_ref().map(crate::config::Secret::reveal);
         let auth = Auth::new(Arc::clone(&store), clock.clone(), root, admin_key);
-        let model_calls = ModelCalls::new(
-            Arc::clone(&store),
-            sessions.clone(),
-            Arc::clone(auth.seals()),
-            config.upstream_hosts.clone(),
-            clock.clone(),
-        );
         let jobs = Jobs::start(JobParts {
             store: Arc::clone(&store),
             tokens: auth.job_tokens(),
@@ -188,6 +181,14 @@ impl App {
             tracker: tracker.clone(),
         })
         .await?;
+        let model_calls = ModelCalls::new(
+            Arc::clone(&store),
+            sessions.clone(),
+            jobs.clone(),
+            Arc::clone(auth.seals()),
+            config.upstream_hosts.clone(),
+            clock.clone(),
+        );
         let metrics = telemetry::metrics()?;
         tracker.spawn(telemetry::keep_up(metrics.clone(), background.clone()));
         let sandboxes = backends.desk.sandboxes.clone();

@@ -135,10 +135,19 @@ pub(super) async fn export_episodes(
 ) -> Result<Response, Failure> {
     check_score("score_min", query.score_min)?;
     check_score("score_max", query.score_max)?;
-    let ExportQuery { format, tally, session, run, group, environment, status, score_min, score_max, policy_version } = query;
+    let ExportQuery { format, tally, session, run, group, environment, status, score_min, score_max, policy_version } =
+        query;
     let state = Some(EpisodeState::Ended);
     let filter = EpisodeFilter { session, run, group, environment, task: None, state, status, score_min, score_max };
-    let mut export = Export { app, tenant: principal.tenant.clone(), filter, policy_version, page: Vec::new(), before: None, over: false };
+    let mut export = Export {
+        app,
+        tenant: principal.tenant.clone(),
+        filter,
+        policy_version,
+        page: Vec::new(),
+        before: None,
+        over: false,
+    };
     if tally {
         let mut exporter = Exporter::new(format);
         while let Some(rollout) = export.next().await? {

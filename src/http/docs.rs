@@ -17,7 +17,7 @@ use utoipa::{PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config as PageConfig, SwaggerUi};
 
 use super::compat::openai;
-use super::document;
+use super::{document, model_calls};
 use crate::app::App;
 
 const TAGS: &[(&str, &str)] = &[
@@ -27,6 +27,11 @@ const TAGS: &[(&str, &str)] = &[
     ("stream", "Many sessions over one WebSocket."),
     ("mcp", "A session's tools for clients of the Model Context Protocol."),
     ("episodes", "The record that outlives sessions."),
+    ("upstreams", "Model endpoints that sessions of a tenant call."),
+    (
+        "model calls",
+        "Models, called in a session in the protocols of OpenAI, Anthropic and Gemini; refusals have their form too.",
+    ),
     ("runs", "Owners of sessions, alive as long as their lease is renewed."),
     ("jobs", "Work that waits in a queue until a worker leases it."),
     ("policies", "Stored models: describing, downloading and using them."),
@@ -53,6 +58,18 @@ const ON_SESSIONS: &[Code] =
     &[Code::Conflict, Code::SessionOver, Code::SessionBusy, Code::TooManyRequests, Code::Invalid, Code::Draining];
 /// And those that act on jobs and policies.
 const ON_JOBS: &[Code] = &[Code::JobConflict, Code::TooManyRequests];
+/// And those that call models, in the form of their dialect.
+const OF_MODEL_CALLS: &[Code] = &[
+    Code::LimitReached,
+    Code::SessionOver,
+    Code::SessionBusy,
+    Code::TooLarge,
+    Code::UpstreamFailed,
+    Code::Draining,
+    Code::UpstreamLate,
+];
+/// The name of their refusals.
+const REFUSAL: &str = "RefusalOfAModelCall";
 /// The router's mark of a part of a path that goes on to its end; OpenAPI knows no such form.
 const TO_THE_END: &str = "{*";
 
@@ -90,6 +107,7 @@ pub(super) fn finish(mut api: OpenApi) -> Value {
             .entry(response_name(code.status()))
             .or_insert_with(|| problem_response(code.status()).into());
     }
+    components.responses.insert(REFUSAL.to_owned(), refusal_of_a_model_call().into());
     let paths = std::mem::take(&mut api.paths.paths);
     api.paths.paths = paths.into_iter().map(|(path, item)| (path.replace(TO_THE_END, "{"), item)).collect();
     for (path, item) in &mut api.paths.paths {
@@ -137,6 +155,13 @@ fn complete(path: &str, operation: &mut Operation) {
     if !public {
         operation.security = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
     }
+    if model_calls::is_mounted_at(path) {
+        for code in [ALWAYS, GUARDED, OF_MODEL_CALLS].concat() {
+            let reference = Ref::from_response_name(REFUSAL);
+            operation.responses.responses.entry(code.status().to_string()).or_insert_with(|| RefOr::Ref(reference));
+        }
+        return;
+    }
     let on_sessions = ["/v1/sessions", "/v1/stream", "/v1/runs", "/v1/episodes", "/openenv"]
         .iter()
         .any(|prefix| path.starts_with(prefix));
@@ -156,6 +181,17 @@ fn complete(path: &str, operation: &mut Operation) {
         let reference = Ref::from_response_name(response_name(status));
         operation.responses.responses.entry(status.to_string()).or_insert_with(|| RefOr::Ref(reference));
     }
+}
+
+/// A refusal as clients of the dialect read it.
+fn refusal_of_a_model_call() -> utoipa::openapi::Response {
+    let content = ContentBuilder::new().schema(Some(ObjectBuilder::new().schema_type(Type::Object))).build();
+    ResponseBuilder::new()
+        .description(
+            "Refused, in the form of the dialect; what the upstream refuses comes in its own words, with its status.",
+        )
+        .content("application/json", content)
+        .build()
 }
 
 fn response_name(status: u16) -> String {

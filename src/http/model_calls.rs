@@ -34,6 +34,11 @@ const GEMINI_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO: HeaderValue = HeaderValue::from_static("false");
 
+/// True for paths of model calls.
+pub(super) fn is_mounted_at(path: &str) -> bool {
+    path.starts_with("/v1/sessions/") && path.contains("/llm/")
+}
+
 /// Where the operations of a dialect begin, behind the session's id.
 fn dialect_at(path: &str) -> Dialect {
     let below = path.split("/llm/").nth(1).unwrap_or_default();
@@ -122,6 +127,7 @@ fn failure(error: CallError) -> Failure {
         CallError::Limit(_) => Code::LimitReached,
         CallError::Upstream(_) => Code::UpstreamFailed,
         CallError::Late(_) => Code::UpstreamLate,
+        CallError::Policy(error) => return error.into(),
         CallError::Session(error) => return error.into(),
     };
     Failure::new(code, told)

@@ -79,11 +79,11 @@ def serve(script, *arguments):
 class Log:
     """What the model read and produced."""
 
-    def __init__(self, url):
-        self.url = f"{url}/log"
+    def __init__(self, url, key=KEY):
+        self.url, self.key = f"{url}/log", key
 
     def _call(self, method):
-        request = urllib.request.Request(self.url, headers={"authorization": f"Bearer {KEY}"}, method=method)
+        request = urllib.request.Request(self.url, headers={"authorization": f"Bearer {self.key}"}, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.read().decode()
 

@@ -6,9 +6,10 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
-use palestra_protocol::id::CallId;
+use palestra_protocol::id::{CallId, PolicyId};
 use palestra_protocol::model_call::{CallKind, CallOutcome};
 use palestra_protocol::upstream::Dialect;
+use palestra_protocol::worker::ActRequest;
 use palestra_session::SessionError;
 use palestra_store::row::ModelCallRow;
 use reqwest::Response;
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 
 use super::dialect::{self, Answer, Asked, Assembly, Part, refusal_event};
 use super::meter::Running;
+use super::policy;
 use super::sse::{Splitter, data};
 use super::target::Target;
 use super::{BrokenOff, CallError, CallRequest, ModelCalls, Reply, ReplyBody};
@@ -65,14 +67,22 @@ pub(super) async fn forward(calls: &ModelCalls, request: CallRequest) -> Result<
     let standing = calls.0.sessions.standing(&tenant, session).await?;
     let mut asked = dialect::read_request(kind, path, &body).map_err(CallError::Malformed)?;
     drop(body);
-    let target = calls.0.targets.find(&tenant, kind.dialect(), &asked.model).await?;
+    // A policy of this server needs no upstream.
+    let policy = asked.model.parse::<PolicyId>().ok();
+    let target = match policy {
+        Some(policy) => policy::target(policy, kind)?,
+        None => calls.0.targets.find(&tenant, kind.dialect(), &asked.model).await?,
+    };
     let in_session = calls.begin_in_session(session, &standing).await?;
     let on_upstream = target.meter.begin(&target.most()).map_err(|reached| {
         CallError::Limit(format!("the upstream {} has reached its budget of {reached}: put it again", target.name))
     })?;
     let model = target.model(&asked.model).unwrap_or(&asked.model).to_owned();
-    let address = target.address(kind, &model, asked.streamed).map_err(CallError::Upstream)?;
-    let hide_usage = dialect::prepare(kind, &mut asked, &model, &target.definition.extra);
+    let way = match policy {
+        Some(policy) => Way::Policy(policy, policy::read(&asked.body)?),
+        None => Way::Upstream(target.address(kind, &model, asked.streamed).map_err(CallError::Upstream)?, headers),
+    };
+    let hide_usage = policy.is_none() && dialect::prepare(kind, &mut asked, &model, &target.definition.extra);
     let Asked { body, model, streamed } = asked;
     let row = ModelCallRow {
         id: CallId::new(),
@@ -105,8 +115,16 @@ pub(super) async fn forward(calls: &ModelCalls, request: CallRequest) -> Result<
     let call = Call { calls: calls.clone(), target, row, begun: Instant::now(), hide_usage, running, slot: None };
     let (told, reply) = oneshot::channel();
     // On a task of its own: a caller who goes away has its call recorded all the same.
-    calls.0.tracker.spawn(call.run(address, headers, told));
+    calls.0.tracker.spawn(call.run(way, told));
     reply.await.unwrap_or_else(|_| Err(CallError::Upstream("the call ended without an answer".to_owned())))
+}
+
+/// Who answers a call.
+enum Way {
+    /// An upstream, at this address, with these headers of the caller.
+    Upstream(Uri, HeaderMap),
+    /// A policy of this server.
+    Policy(PolicyId, ActRequest),
 }
 
 /// Why a call ended without a whole answer.
@@ -128,12 +146,22 @@ impl From<CallError> for End {
 type Told = oneshot::Sender<Result<Reply, CallError>>;
 
 impl Call {
-    async fn run(mut self, address: Uri, headers: HeaderMap, mut told: Told) {
+    async fn run(mut self, way: Way, mut told: Told) {
         let calls = self.calls.clone();
-        let sent = tokio::select! {
-            () = told.closed() => Err(End::Gone),
-            () = calls.0.stop.cancelled() => Err(stopping()),
-            sent = self.send(&address, &headers) => sent,
+        let sent = match way {
+            Way::Upstream(address, headers) => tokio::select! {
+                () = told.closed() => Err(End::Gone),
+                () = calls.0.stop.cancelled() => Err(stopping()),
+                sent = self.send(&address, &headers) => sent,
+            },
+            Way::Policy(policy, request) => {
+                let answered = tokio::select! {
+                    () = told.closed() => Err(End::Gone),
+                    () = calls.0.stop.cancelled() => Err(stopping()),
+                    answered = self.ask(policy, request) => answered,
+                };
+                return self.end(answered, told).await;
+            }
         };
         let answered = match sent {
             Ok(response) if self.row.streamed => return self.pass_parts(response, told).await,
@@ -144,10 +172,16 @@ impl Call {
             },
             Err(end) => Err(end),
         };
+        self.end(answered, told).await;
+    }
+
+    /// Records a call whose answer is whole, and hands the answer over.
+    async fn end(mut self, answered: Result<(Answer, Bytes), End>, told: Told) {
         let reply = match answered {
             Ok((answer, body)) => {
                 self.completed(answer);
-                self.reply(StatusCode::OK, JSON, body)
+                let media_type = if self.row.streamed { EVENT_STREAM } else { JSON };
+                self.reply(StatusCode::OK, media_type, body)
             }
             Err(End::Gone) => return self.record_lost().await,
             Err(End::Refused { status, headers, body }) => {
@@ -168,6 +202,14 @@ impl Call {
     fn reply(&self, status: StatusCode, media_type: HeaderValue, body: Bytes) -> Result<Reply, CallError> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, media_type)]);
         Ok(Reply { id: self.row.id, status, headers, body: ReplyBody::Whole(body) })
+    }
+
+    /// Asks a policy of this server.
+    async fn ask(&mut self, policy: PolicyId, request: ActRequest) -> Result<(Answer, Bytes), End> {
+        let answered = self.calls.0.jobs.act(&self.row.tenant, policy, request).await.map_err(CallError::from)?;
+        self.row.first_us = Some(self.elapsed_us());
+        let (answer, body) = policy::completion(policy, answered, self.row.streamed).map_err(upstream)?;
+        Ok((answer, body))
     }
 
     /// Sends the request; answers once the head of a good answer is there.
@@ -476,7 +518,7 @@ fn upstream(told: String) -> CallError {
 fn status_of(error: &CallError) -> StatusCode {
     match error {
         CallError::Late(_) => StatusCode::GATEWAY_TIMEOUT,
-        CallError::Session(_) => StatusCode::SERVICE_UNAVAILABLE,
+        CallError::Session(_) | CallError::Policy(_) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::BAD_GATEWAY,
     }
 }

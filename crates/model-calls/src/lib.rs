@@ -7,6 +7,7 @@
 mod call;
 mod dialect;
 mod meter;
+mod policy;
 mod sse;
 mod target;
 
@@ -17,6 +18,7 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use http::{HeaderMap, StatusCode};
 use palestra_auth::Seals;
+use palestra_jobs::{Jobs, JobsError};
 use palestra_protocol::id::{CallId, SessionId};
 use palestra_protocol::model_call::CallKind;
 use palestra_protocol::upstream::{Dialect, Spent};
@@ -97,6 +99,9 @@ pub enum CallError {
     /// The upstream did not answer in time.
     #[error("{0}")]
     Late(String),
+    /// A policy of this server cannot answer.
+    #[error(transparent)]
+    Policy(#[from] JobsError),
     /// The session refused.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -118,6 +123,7 @@ pub struct ModelCalls(Arc<Inner>);
 struct Inner {
     store: Arc<Store>,
     sessions: Sessions,
+    jobs: Jobs,
     targets: Targets,
     clock: Clock,
     tracker: TaskTracker,
@@ -129,12 +135,20 @@ struct Inner {
 }
 
 impl ModelCalls {
-    /// Forwarding for these sessions. `seals` opens the keys of upstreams; `hosts` are those that tenants besides the operator's may call.
+    /// Forwarding for these sessions. `seals` opens the keys of upstreams; `hosts` are those that tenants besides the operator's may call; `jobs`
+    /// have the policies that this server serves.
     #[must_use]
-    pub fn new(store: Arc<Store>, sessions: Sessions, seals: Arc<Seals>, hosts: Vec<String>, clock: Clock) -> Self {
+    pub fn new(
+        store: Arc<Store>,
+        sessions: Sessions,
+        jobs: Jobs,
+        seals: Arc<Seals>,
+        hosts: Vec<String>,
+        clock: Clock,
+    ) -> Self {
         let targets = Targets::new(Arc::clone(&store), seals, hosts);
         let (tracker, stop, meters) = (TaskTracker::new(), CancellationToken::new(), DashMap::new());
-        Self(Arc::new(Inner { store, sessions, targets, clock, tracker, stop, http: OnceLock::new(), meters }))
+        Self(Arc::new(Inner { store, sessions, jobs, targets, clock, tracker, stop, http: OnceLock::new(), meters }))
     }
 
     /// Forwards a call. It goes on on a task of its own and ends when the caller drops its answer.

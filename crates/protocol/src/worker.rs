@@ -230,6 +230,10 @@ pub struct ActAnswer {
     pub logprobs: Vec<f32>,
     /// The number of tokens that were read.
     pub prompt_tokens: u64,
+    /// The tokens that were read, where the policy reads tokens.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub prompt_token_ids: Vec<u32>,
     /// Why sampling ended: `stop` or `length`.
     pub finish_reason: String,
 }

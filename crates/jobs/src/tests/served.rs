@@ -38,6 +38,7 @@ fn answer(number: u64) -> ServedAnswer {
         token_ids: Vec::new(),
         logprobs: vec![-0.5],
         prompt_tokens: 0,
+        prompt_token_ids: Vec::new(),
         finish_reason: "stop".to_owned(),
     };
     ServedAnswer { number, answer: Some(answer), error: None }

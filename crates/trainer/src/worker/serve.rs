@@ -183,6 +183,7 @@ fn answer_language(
             token_ids: said.tokens,
             logprobs: said.log_probs,
             prompt_tokens: seated.prompt.len() as u64,
+            prompt_token_ids: seated.prompt,
             finish_reason: if ended { "stop" } else { "length" }.to_owned(),
         };
         answers.push(ServedAnswer { number: seated.request.number, answer: Some(answer), error: None });
@@ -226,6 +227,7 @@ fn answer_vector(
         token_ids: vec![chosen.token],
         logprobs: vec![chosen.log_prob],
         prompt_tokens: 0,
+        prompt_token_ids: Vec::new(),
         finish_reason: "stop".to_owned(),
     };
     Ok(ServedAnswer { number: request.number, answer: Some(answer), error: None })

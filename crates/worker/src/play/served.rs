@@ -346,6 +346,7 @@ mod tests {
             token_ids: (0..tokens).collect(),
             logprobs: vec![-0.5; tokens as usize],
             prompt_tokens: 5,
+            prompt_token_ids: Vec::new(),
             finish_reason: "stop".to_owned(),
         }
     }
