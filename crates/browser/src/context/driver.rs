@@ -123,7 +123,10 @@ impl Driver {
                         default_text: text("defaultPrompt").to_owned(),
                     });
                 }
-                "Page.javascriptDialogClosed" => tab.dialog = None,
+                "Page.javascriptDialogClosed" => {
+                    tab.dialog = None;
+                    tab.dialogs_ended += 1;
+                }
                 "Page.fileChooserOpened" => tab.chooser = params["backendNodeId"].as_i64(),
                 "Input.dragIntercepted" => tab.drag = Some(params["data"].clone()),
                 "Runtime.executionContextCreated" => {

@@ -160,9 +160,16 @@ impl Context {
         try_join_all(tabs.into_iter().map(|(channel, former)| {
             let script = &script;
             async move {
-                channel.post(&[("Page.removeScriptToEvaluateOnNewDocument", json!({"identifier": former}))]).await?;
-                let added = json!({"source": script, "runImmediately": false});
-                let added = channel.call("Page.addScriptToEvaluateOnNewDocument", added).await?;
+                // In one message: no document begins between them.
+                let remove = ("Page.removeScriptToEvaluateOnNewDocument", json!({"identifier": former}));
+                let add = json!({"source": script, "runImmediately": false});
+                let add = ("Page.addScriptToEvaluateOnNewDocument", add);
+                let added = match channel.call_after(&[remove], add).await {
+                    Ok(added) => added,
+                    // A tab that was closed meanwhile.
+                    Err(CdpError::Refused { .. }) => return Ok(()),
+                    Err(error) => return Err(BrowserError::from(error)),
+                };
                 let id = added["identifier"].as_str().unwrap_or_default().to_owned();
                 self.shared.change(|state| {
                     let tab = state.tabs.iter_mut().find(|tab| tab.channel.session == channel.session);

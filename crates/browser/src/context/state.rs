@@ -40,6 +40,8 @@ pub(crate) struct Tab {
     /// True if such an answer arrived that the script may not have gone on from.
     pub(crate) is_answered: bool,
     pub(crate) dialog: Option<Dialog>,
+    /// Dialogs that were answered.
+    pub(crate) dialogs_ended: u64,
     /// The document of its main frame.
     pub(crate) document: String,
     /// The script that runs before those of its documents.
@@ -140,6 +142,7 @@ impl Tab {
             calls: BTreeSet::new(),
             is_answered: false,
             dialog: None,
+            dialogs_ended: 0,
             document: String::new(),
             script: String::new(),
             is_open: false,
