@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-pub(crate) use events::{Event, EventQueue, Events};
+pub(crate) use events::{Arrivals, Event, EventQueue, Events};
 use reader::Reader;
 
 /// Longest wait for the answer to a command.

@@ -98,7 +98,12 @@ impl Context {
     pub(super) async fn move_mouse(&self, place: (f64, f64)) -> Result<(), ActionFailure> {
         let held = self.held();
         self.mouse_event(mouse("mouseMoved", place, held.button(), held, 0)).await?;
-        match self.dragged().filter(|_| held.buttons & 1 != 0) {
+        if held.buttons & 1 == 0 {
+            return Ok(());
+        }
+        // That a drag begins is told before the answer.
+        self.hear().await;
+        match self.dragged() {
             Some(data) => self.lead_drag(&["dragEnter", "dragOver"], place, &data).await,
             None => Ok(()),
         }

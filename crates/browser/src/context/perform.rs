@@ -354,6 +354,7 @@ impl Context {
     async fn give_to_chooser(&self, files: &OneOrMore) -> Result<(), ActionFailure> {
         // What the click did has been told by the time that this is answered.
         self.evaluate("0").await?;
+        self.hear().await;
         let chooser = self.shared.change(|state| {
             let front = state.front().map(|tab| tab.target.clone());
             front.and_then(|target| state.tab(&target)).and_then(|tab| tab.chooser.take())

@@ -83,6 +83,7 @@ impl Context {
 
     async fn wait_until_quiet(&self, deadline: Instant) -> Result<Rest, BrowserError> {
         let mut changes = self.shared.changes.subscribe();
+        self.shared.state.lock().await_told();
         let quiet = async {
             loop {
                 changes.borrow_and_update();
@@ -145,6 +146,16 @@ impl Context {
     pub(super) async fn held_up(&self) {
         let mut changes = self.shared.changes.subscribe();
         while !self.is_held_up() && changes.changed().await.is_ok() {}
+    }
+
+    /// Waits until all is taken note of that was told of the tab in front until now; no longer than for a page to rest.
+    pub(super) async fn hear(&self) {
+        let mut changes = self.shared.changes.subscribe();
+        self.shared.state.lock().await_told();
+        let is_told = || self.shared.state.lock().front().is_none_or(Tab::is_told);
+        let heard = async { while !is_told() && changes.changed().await.is_ok() {} };
+        // What is told later is heard later: nothing is wrong with the page.
+        let _ = tokio::time::timeout(REST_MAX, heard).await;
     }
 
     /// Gives documents that begin from now on the present time.
