@@ -1,7 +1,10 @@
-// Runs in a world of its own before every script of a page. The clipboard of a browser is one for all its sessions: what is copied is told to
-// the server instead, which keeps it for the session and gives it back where one pastes.
+// Runs in a world of its own before every script of a page. The clipboard of a browser is one for all its sessions, so nothing of them gets
+// into it: what is copied is told to the server, which keeps it for the session and gives it back where one pastes. Scripts of the page get
+// events of the same kinds from here.
 (() => {
-  const tell = self.$BINDING;
+  const tell = (told) => self.$BINDING(JSON.stringify(told));
+  const offer = (type, target, clipboardData) =>
+    target.dispatchEvent(new ClipboardEvent(type, { clipboardData, bubbles: true, cancelable: true, composed: true }));
   const deepest = (root) => {
     const active = root.activeElement;
     return active?.shadowRoot ? deepest(active.shadowRoot) : active;
@@ -12,43 +15,42 @@
     if (!isField || active.selectionStart === null) return String(getSelection());
     return active.type === "password" ? "" : active.value.slice(active.selectionStart, active.selectionEnd);
   };
-  const copy = (words) => void tell(JSON.stringify({ copied: words }));
-  // Comes after every script of the page: one may have given other words, and then nothing is cut.
-  const last = (event) => {
-    const given = event.defaultPrevented;
-    const words = given ? event.clipboardData.getData("text/plain") : selected();
-    if (!given && words === "") return;
-    copy(words);
-    event.clipboardData.clearData();
-    event.clipboardData.setData("text/plain", "");
-    event.preventDefault();
-    if (!given && event.type === "cut") document.execCommand("delete");
-  };
-  const first = (event) => {
-    if (!event.isTrusted) return;
-    removeEventListener(event.type, last);
-    addEventListener(event.type, last, { once: true });
-    // A script that lets nobody hear of it gets the words that are selected.
-    const words = selected();
-    if (words !== "") copy(words);
-  };
-  addEventListener("copy", first, true);
-  addEventListener("cut", first, true);
-  let target = null;
-  const ask = (event) => {
-    if (!event.isTrusted) return;
+  // Takes an event of the browser from the page, and leaves nothing of it in the clipboard.
+  const take = (event) => {
     event.stopImmediatePropagation();
     event.preventDefault();
-    target = event.composedPath()[0];
-    tell(JSON.stringify({ pastes: true }));
+    if (event.type !== "paste") event.clipboardData.setData("text/plain", "");
+    return event.composedPath()[0];
   };
-  addEventListener("paste", ask, true);
+  const copy = (event) => {
+    if (!event.isTrusted) return;
+    const given = new DataTransfer();
+    const isSelection = offer(event.type, take(event), given);
+    const words = isSelection ? selected() : given.getData("text/plain");
+    if (isSelection && words === "") return;
+    tell({ copied: words.slice(0, $CHARACTERS_MAX) });
+    // A command within another one is refused: it comes once that has ended.
+    if (isSelection && event.type === "cut" && !document.execCommand("delete")) queueMicrotask(() => document.execCommand("delete"));
+  };
+  let target = null;
+  const paste = (event) => {
+    if (!event.isTrusted) return;
+    target = take(event);
+    tell({ pastes: true });
+  };
   self.$PASTE = (words) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData("text/plain", words);
-    const event = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true, composed: true });
-    if (!target?.isConnected || !target.dispatchEvent(event)) return;
+    const data = new DataTransfer();
+    data.setData("text/plain", words);
+    if (!target?.isConnected || !offer("paste", target, data)) return;
     const isLine = deepest(document)?.tagName === "INPUT";
     document.execCommand("insertText", false, isLine ? words.replace(/\r?\n/g, " ") : words);
   };
+  const listen = () => {
+    addEventListener("copy", copy, true);
+    addEventListener("cut", copy, true);
+    addEventListener("paste", paste, true);
+  };
+  listen();
+  // A document that is written anew forgets who listened.
+  new MutationObserver(listen).observe(document, { childList: true });
 })();

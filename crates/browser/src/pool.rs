@@ -54,6 +54,8 @@ struct Process {
     chromium: Arc<Chromium>,
     room: Arc<Semaphore>,
     warm: Vec<Blank>,
+    /// True while contexts are made that will wait ready.
+    is_filling: bool,
 }
 
 /// A context that is lent to a session.
@@ -88,9 +90,12 @@ impl Lease {
 
     /// Removes the context; its room is free then.
     pub async fn end(self) {
+        let Self { context, pool, _permits: permits, .. } = self;
         // Of a browser that is gone nothing is left to remove.
-        let _ = self.context.dispose().await;
-        self.pool.refill(self.context.chromium());
+        let _ = context.dispose().await;
+        let chromium = Arc::clone(context.chromium());
+        drop((context, permits));
+        pool.refill(&chromium);
     }
 }
 
@@ -172,7 +177,7 @@ impl Browsers {
         let room = Arc::new(Semaphore::new(self.0.settings.contexts_max));
         let busy = |_| BrowserError::Busy { retry_after_ms: RETRY_AFTER_MS };
         let permit = Arc::clone(&room).try_acquire_owned().map_err(busy)?;
-        processes.push(Process { chromium: Arc::clone(&chromium), room, warm: Vec::new() });
+        processes.push(Process { chromium: Arc::clone(&chromium), room, warm: Vec::new(), is_filling: false });
         Ok((chromium, None, permit))
     }
 
@@ -211,26 +216,41 @@ impl Browsers {
     fn refill(&self, chromium: &Arc<Chromium>) {
         let (pool, chromium) = (self.clone(), Arc::clone(chromium));
         #[expect(clippy::disallowed_methods, reason = "it ends by itself, after a few contexts")]
-        tokio::spawn(async move {
-            loop {
-                let lacks = {
-                    let processes = pool.0.processes.lock().await;
-                    let found = processes.iter().find(|process| Arc::ptr_eq(&process.chromium, &chromium));
-                    found.is_some_and(|process| {
-                        process.warm.len() < pool.0.settings.warm_min.min(process.room.available_permits())
-                    })
-                };
-                if !lacks {
-                    return;
-                }
-                let Ok(blank) = Blank::create(Arc::clone(&chromium)).await else { return };
-                let mut processes = pool.0.processes.lock().await;
-                match processes.iter_mut().find(|process| Arc::ptr_eq(&process.chromium, &chromium)) {
-                    Some(process) => process.warm.push(blank),
-                    None => return,
-                }
+        tokio::spawn(async move { pool.fill(&chromium).await });
+    }
+
+    /// The same, for one caller at a time; others leave it to that one.
+    async fn fill(&self, chromium: &Arc<Chromium>) {
+        let is_first = self.process(chromium, |process| !std::mem::replace(&mut process.is_filling, true)).await;
+        if is_first != Some(true) {
+            return;
+        }
+        loop {
+            let lacks = self.process(chromium, |process| {
+                process.is_filling =
+                    process.warm.len() < self.0.settings.warm_min.min(process.room.available_permits());
+                process.is_filling
+            });
+            if lacks.await != Some(true) {
+                return;
             }
-        });
+            let made = Blank::create(Arc::clone(chromium)).await;
+            let is_made = made.is_ok();
+            self.process(chromium, |process| {
+                process.warm.extend(made.ok());
+                process.is_filling = is_made;
+            })
+            .await;
+            if !is_made {
+                return;
+            }
+        }
+    }
+
+    /// Looks at the process of a browser; `None` where the pool has it no more.
+    async fn process<T>(&self, chromium: &Arc<Chromium>, look: impl FnOnce(&mut Process) -> T) -> Option<T> {
+        let mut processes = self.0.processes.lock().await;
+        processes.iter_mut().find(|process| Arc::ptr_eq(&process.chromium, chromium)).map(look)
     }
 
     fn isolation(&self, chromium: &Chromium) -> Value {

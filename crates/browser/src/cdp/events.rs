@@ -33,6 +33,17 @@ pub(crate) struct Events {
     left_out: Arc<AtomicU64>,
     overrun: Arc<AtomicBool>,
     bytes: Arc<AtomicUsize>,
+    arrivals: Arrivals,
+}
+
+/// Number of the events that a queue took in so far. An answer is handed out once those are in that were told before it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Arrivals(Arc<AtomicU64>);
+
+impl Arrivals {
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// The end of a queue where events are taken out.
@@ -47,9 +58,20 @@ impl Events {
     /// A queue.
     pub(crate) fn queue() -> (Self, EventQueue) {
         let (sender, receiver) = mpsc::channel(EVENTS_WAITING_MAX);
-        let events = Self { queue: sender, left_out: Arc::default(), overrun: Arc::default(), bytes: Arc::default() };
+        let events = Self {
+            queue: sender,
+            left_out: Arc::default(),
+            overrun: Arc::default(),
+            bytes: Arc::default(),
+            arrivals: Arrivals::default(),
+        };
         let Self { left_out, overrun, bytes, .. } = events.clone();
         (events, EventQueue { queue: receiver, left_out, overrun, bytes })
+    }
+
+    /// Counts what is put in.
+    pub(crate) fn arrivals(&self) -> Arrivals {
+        self.arrivals.clone()
     }
 
     /// Puts an event in. Where there is no room, chatter is left out, and a session that misses anything else is given up.
@@ -65,8 +87,13 @@ impl Events {
         let waiting = self.bytes.fetch_add(length, Ordering::Relaxed);
         if waiting + length > BYTES_WAITING_MAX {
             self.overrun.store(true, Ordering::Relaxed);
-        } else if let Err(mpsc::error::TrySendError::Full(_)) = self.queue.try_send(event) {
-            self.overrun.store(true, Ordering::Relaxed);
+        } else {
+            match self.queue.try_send(event) {
+                Ok(()) => drop(self.arrivals.0.fetch_add(1, Ordering::Release)),
+                Err(mpsc::error::TrySendError::Full(_)) => self.overrun.store(true, Ordering::Relaxed),
+                // Nobody listens any more.
+                Err(mpsc::error::TrySendError::Closed(_)) => {}
+            }
         }
     }
 }
@@ -119,6 +146,7 @@ mod tests {
         }
         events.put(event("Fetch.requestPaused"));
         assert!(queue.left_out() >= EVENTS_WAITING_MAX as u64);
+        assert_eq!(events.arrivals().count() + queue.left_out(), 2 * EVENTS_WAITING_MAX as u64 + 1);
         let mut taken = 0;
         loop {
             let next = queue.next().await.expect("an event");

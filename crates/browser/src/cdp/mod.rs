@@ -12,18 +12,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use palestra_sandbox::SandboxError;
 use palestra_sandbox::sandbox::{Pipe, PipeInput};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-pub(crate) use events::{Event, EventQueue, Events};
+pub(crate) use events::{Arrivals, Event, EventQueue, Events};
 use reader::Reader;
 
 /// Longest wait for the answer to a command.
 const CALL_MAX: Duration = Duration::from_secs(20);
+/// Messages that wait to be written; beyond them, who sends waits.
+const MESSAGES_WAITING_MAX: usize = 64;
 
 /// A command failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,8 +53,8 @@ pub enum CdpError {
 pub(crate) struct Connection(Arc<Inner>);
 
 struct Inner {
-    /// Held for a whole message, which may be several frames of the pipe.
-    input: tokio::sync::Mutex<PipeInput>,
+    /// Messages on their way to the browser, in their order. Whoever sent one may stop waiting, and it is written whole all the same.
+    input: mpsc::Sender<Vec<u8>>,
     state: Arc<Mutex<State>>,
     reader: JoinHandle<()>,
 }
@@ -68,6 +69,16 @@ struct State {
     browser: Option<Events>,
     /// Reason why the connection ended.
     gone: Option<String>,
+}
+
+impl State {
+    /// Takes note of the end, and tells all who wait.
+    fn end(&mut self, why: String) {
+        self.gone.get_or_insert(why);
+        self.calls.clear();
+        self.sessions.clear();
+        self.browser = None;
+    }
 }
 
 struct Waiting {
@@ -95,7 +106,10 @@ impl Connection {
         let reader = Reader::new(Arc::clone(&state), complain);
         #[expect(clippy::disallowed_methods, reason = "the last handle of the connection ends it")]
         let reader = tokio::spawn(reader.run(pipe.output));
-        Self(Arc::new(Inner { input: tokio::sync::Mutex::new(pipe.input), state, reader }))
+        let (input, waiting) = mpsc::channel(MESSAGES_WAITING_MAX);
+        #[expect(clippy::disallowed_methods, reason = "it ends with the last handle of the connection")]
+        tokio::spawn(write_all(pipe.input, waiting, Arc::clone(&state)));
+        Self(Arc::new(Inner { input, state, reader }))
     }
 
     /// Reason why the connection ended; `None` while it stands.
@@ -123,14 +137,10 @@ impl Connection {
     /// When the connection ended.
     pub(crate) async fn post(&self, session: Option<&str>, commands: &[(&'static str, Value)]) -> Result<(), CdpError> {
         let mut bytes = Vec::new();
-        {
-            let mut state = self.0.state.lock();
-            for (method, params) in commands {
-                state.last += 1;
-                write_message(&mut bytes, state.last, session, method, params);
-            }
+        for (method, params) in commands {
+            write_message(&mut bytes, self.next_id(), session, method, params);
         }
-        self.write(&bytes).await
+        self.write(bytes).await
     }
 
     /// Carries out a command.
@@ -143,10 +153,24 @@ impl Connection {
         method: &'static str,
         params: Value,
     ) -> Result<Value, CdpError> {
+        self.call_after(session, &[], (method, params)).await
+    }
+
+    /// Carries out a command right behind others, whose answers nobody waits for.
+    async fn call_after(
+        &self,
+        session: Option<&str>,
+        before: &[(&'static str, Value)],
+        (method, params): (&'static str, Value),
+    ) -> Result<Value, CdpError> {
         let mut bytes = Vec::new();
         let mut pending = self.open(method)?;
+        for (method, params) in before {
+            let id = self.next_id();
+            write_message(&mut bytes, id, session, method, params);
+        }
         write_message(&mut bytes, pending.id, session, method, &params);
-        self.write(&bytes).await?;
+        self.write(bytes).await?;
         match tokio::time::timeout(CALL_MAX, &mut pending.answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(CdpError::Gone(self.gone().unwrap_or_else(|| "the connection ended".to_owned()))),
@@ -166,9 +190,24 @@ impl Connection {
         Ok(Pending { connection: self, id, answer })
     }
 
-    async fn write(&self, bytes: &[u8]) -> Result<(), CdpError> {
-        let written = self.0.input.lock().await.write(bytes).await;
-        written.map_err(|error: SandboxError| CdpError::Gone(error.to_string()))
+    fn next_id(&self) -> u64 {
+        let mut state = self.0.state.lock();
+        state.last += 1;
+        state.last
+    }
+
+    async fn write(&self, bytes: Vec<u8>) -> Result<(), CdpError> {
+        let gone = |_| CdpError::Gone(self.gone().unwrap_or_else(|| "the connection ended".to_owned()));
+        self.0.input.send(bytes).await.map_err(gone)
+    }
+}
+
+/// Writes messages until the last handle is gone, or the browser takes no more.
+async fn write_all(input: PipeInput, mut waiting: mpsc::Receiver<Vec<u8>>, state: Arc<Mutex<State>>) {
+    while let Some(bytes) = waiting.recv().await {
+        if let Err(error) = input.write(&bytes).await {
+            return state.lock().end(error.to_string());
+        }
     }
 }
 
@@ -201,6 +240,18 @@ impl Channel {
     /// See [`CdpError`].
     pub(crate) async fn call(&self, method: &'static str, params: Value) -> Result<Value, CdpError> {
         self.connection.call(Some(&self.session), method, params).await
+    }
+
+    /// Carries out a command right behind others, whose answers nobody waits for.
+    ///
+    /// # Errors
+    /// See [`CdpError`].
+    pub(crate) async fn call_after(
+        &self,
+        before: &[(&'static str, Value)],
+        command: (&'static str, Value),
+    ) -> Result<Value, CdpError> {
+        self.connection.call_after(Some(&self.session), before, command).await
     }
 
     /// Carries out a command several times at once. What the browser refuses stands in its place.

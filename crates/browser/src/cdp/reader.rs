@@ -40,11 +40,7 @@ impl<C: FnMut(&[u8])> Reader<C> {
                 Err(error) => break error.to_string(),
             }
         };
-        let mut state = self.state.lock();
-        state.gone = Some(gone);
-        state.calls.clear();
-        state.sessions.clear();
-        state.browser = None;
+        self.state.lock().end(gone);
     }
 
     fn take(&mut self, mut bytes: &[u8]) -> Result<(), String> {

@@ -21,6 +21,7 @@ const CHARACTERS_MAX: usize = 1 << 20;
 /// Commands that set up the listener in all documents of a tab.
 pub(super) fn setup() -> [(&'static str, Value); 2] {
     let source = SCRIPT.replace("$BINDING", BINDING).replace("$PASTE", PASTE);
+    let source = source.replace("$CHARACTERS_MAX", &CHARACTERS_MAX.to_string());
     [
         ("Runtime.addBinding", json!({"name": BINDING, "executionContextName": WORLD})),
         (

@@ -33,9 +33,10 @@ impl Driver {
     /// Listens from now on.
     pub(super) fn listen(shared: Arc<Shared>, channel: Channel, target: String, is_ahead: bool) {
         let (events, queue) = Events::queue();
+        let arrivals = events.arrivals();
         channel.connection.listen(Some(&channel.session), events);
         let driver = Self { shared, channel, target, waiting: Arc::new(Semaphore::new(WAITING_MAX)) };
-        let tab = Tab::new(driver.channel.clone(), driver.target.clone(), is_ahead);
+        let tab = Tab::new(driver.channel.clone(), driver.target.clone(), is_ahead, arrivals);
         driver.shared.change(|state| {
             state.tabs.push(tab);
             state.front = state.tabs.len() - 1;
@@ -47,6 +48,7 @@ impl Driver {
     async fn run(self, mut queue: EventQueue) {
         while let Some(event) = queue.next().await {
             self.take(&event).await;
+            self.shared.change(|state| state.tab(&self.target).map(|tab| tab.noted += 1));
         }
         self.channel.connection.forget(&self.channel.session);
         let left_out = queue.left_out();
@@ -123,7 +125,10 @@ impl Driver {
                         default_text: text("defaultPrompt").to_owned(),
                     });
                 }
-                "Page.javascriptDialogClosed" => tab.dialog = None,
+                "Page.javascriptDialogClosed" => {
+                    tab.dialog = None;
+                    tab.dialogs_ended += 1;
+                }
                 "Page.fileChooserOpened" => tab.chooser = params["backendNodeId"].as_i64(),
                 "Input.dragIntercepted" => tab.drag = Some(params["data"].clone()),
                 "Runtime.executionContextCreated" => {

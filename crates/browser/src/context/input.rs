@@ -1,6 +1,5 @@
 //! Mouse and keyboard, as events that the browser takes for a person's.
 
-use futures::future::join_all;
 use futures::join;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -99,7 +98,12 @@ impl Context {
     pub(super) async fn move_mouse(&self, place: (f64, f64)) -> Result<(), ActionFailure> {
         let held = self.held();
         self.mouse_event(mouse("mouseMoved", place, held.button(), held, 0)).await?;
-        match self.dragged().filter(|_| held.buttons & 1 != 0) {
+        if held.buttons & 1 == 0 {
+            return Ok(());
+        }
+        // That a drag begins is told before the answer.
+        self.hear().await;
+        match self.dragged() {
             Some(data) => self.lead_drag(&["dragEnter", "dragOver"], place, &data).await,
             None => Ok(()),
         }
@@ -136,14 +140,21 @@ impl Context {
 
     pub(super) async fn click_at(&self, place: (f64, f64), click: Click) -> Result<(), ActionFailure> {
         // Sent in their order without waiting for each, so that they take one frame of the page.
-        let presses = (1..=click.count).map(|count| async move {
+        let press = |count| async move {
             let click = Click { count, ..click };
             let (pressed, let_go) = join!(self.press_button(place, click), self.let_button_go(place, click));
             pressed.and(let_go)
-        });
-        let (moved, pressed) = join!(self.move_mouse(place), join_all(presses));
-        moved?;
-        pressed.into_iter().collect()
+        };
+        let (moved, pressed) = join!(self.move_mouse(place), press(1));
+        moved.and(pressed)?;
+        for count in 2..=click.count {
+            // A dialog that the first click opened would let go of the second one once it is closed.
+            if self.is_held_up() {
+                break;
+            }
+            press(count).await?;
+        }
+        Ok(())
     }
 
     /// Presses at a place, moves to another, lets go.

@@ -44,6 +44,12 @@ const WIDTH: u32 = 1_280;
 const HEIGHT: u32 = 720;
 const TIME_ZONE: &str = "UTC";
 
+/// Shows what most pages have, for one frame.
+const DRAW_FIRST: &str = "document.body.innerHTML = `<style>main { font: 600 16px sans-serif } b { font-size: 2rem }</style>
+  <main><h1>Ready</h1><p>Words, <b>bold</b> and <a href='#'>linked</a></p><form><label>Name <input></label><select><option>one</select>
+  <button>Send</button></form><table><tr><td>1</table><svg width='9' height='9'><path d='M0 0L9 9'/></svg></main>`;
+  new Promise((drawn) => requestAnimationFrame(() => drawn()))";
+
 /// Settings of a context.
 #[derive(Clone)]
 pub struct Settings {
@@ -139,7 +145,19 @@ impl Blank {
         };
         let blank = Self { chromium, id, shared, setup, taking };
         blank.open_tab("about:blank").await?;
+        blank.warm_up().await?;
         Ok(blank)
+    }
+
+    /// Draws a small page and takes it away again: what a page's process makes at its first one is there before a session waits for it.
+    async fn warm_up(&self) -> Result<(), BrowserError> {
+        let Some(channel) = self.shared.state.lock().front().map(|tab| tab.channel.clone()) else { return Ok(()) };
+        let draw = json!({"expression": DRAW_FIRST, "awaitPromise": true, "silent": true});
+        channel.call("Runtime.evaluate", draw).await?;
+        channel.call("Accessibility.getFullAXTree", json!({})).await?;
+        let clear = json!({"expression": "document.body.innerHTML = ''", "silent": true});
+        channel.call("Runtime.evaluate", clear).await?;
+        Ok(())
     }
 
     /// Makes it the context of a session.

@@ -9,7 +9,7 @@ use super::Context;
 use super::state::{ConsoleLine, Dialog, FailedRequest, Tab};
 use crate::cdp::{CdpError, Channel};
 use crate::error::BrowserError;
-use crate::tree::{FrameTree, Tree};
+use crate::tree::{FrameTree, Node, Tree};
 
 /// Frames of one page that are looked at.
 const FRAMES_MAX: usize = 50;
@@ -50,6 +50,18 @@ pub struct TabView {
     pub title: String,
 }
 
+impl TabView {
+    /// Takes address and title from the page itself: the browser's own process hears of what a script made of them a moment later.
+    fn correct(&mut self, root: &Node) {
+        if let Some(url) = root.properties.iter().find(|(name, _)| name == "url").and_then(|(_, url)| url.as_str()) {
+            url.clone_into(&mut self.url);
+        }
+        if let Some(title) = root.name.as_deref().filter(|title| !title.is_empty()) {
+            title.clone_into(&mut self.title);
+        }
+    }
+}
+
 impl Context {
     /// Looks at the tabs and at the page in front.
     ///
@@ -68,7 +80,10 @@ impl Context {
         let tabs = try_join_all(targets.into_iter().map(|target| self.view_of(target)));
         // A page that waits for a dialog answers nothing.
         let tree = async { if is_held_up { Ok(Tree::default()) } else { self.tree().await } };
-        let (tabs, tree) = try_join!(tabs, tree)?;
+        let (mut tabs, tree) = try_join!(tabs, tree)?;
+        if let (Some(front), Some(root)) = (tabs.get_mut(active), tree.nodes.first()) {
+            front.correct(root);
+        }
         let flat = tree.flatten();
         let focused = tree.nodes.iter().rev().find(|node| node.is("focused")).and_then(|node| node.id.clone());
         let (console, failed_requests, left_out) = self.shared.change(|state| {

@@ -1,6 +1,5 @@
 //! Carrying out actions.
 
-use futures::join;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -212,13 +211,11 @@ impl Context {
         if let Some(text) = text {
             params["promptText"] = text.into();
         }
+        let shown = self.shared.state.lock().front().map(|tab| (tab.target.clone(), tab.dialogs_ended));
         self.call("Page.handleJavaScriptDialog", params).await?;
-        self.shared.change(|state| {
-            let front = state.front().map(|tab| tab.target.clone());
-            if let Some(tab) = front.and_then(|target| state.tab(&target)) {
-                tab.dialog = None;
-            }
-        });
+        // The page may show the next one at once.
+        let Some((target, before)) = shown else { return Ok(()) };
+        self.until(|state| state.tab(&target).is_none_or(|tab| tab.crashed || tab.dialogs_ended > before)).await?;
         Ok(())
     }
 
@@ -298,9 +295,9 @@ impl Context {
     async fn click(&self, bid: &str, button: Button, modifiers: u32, count: u32) -> Result<(), ActionFailure> {
         let found = self.find(bid).await?;
         // The list of a drop-down is drawn by the desktop, which is not there.
-        let (clickable, place) = join!(self.run_on(&found, CLICKABLE, json!([])), self.middle(&found));
-        clickable?;
-        self.click_at(place?, Click { button, modifiers, count }).await
+        self.run_on(&found, CLICKABLE, json!([])).await?;
+        let place = self.middle(&found).await?;
+        self.click_at(place, Click { button, modifiers, count }).await
     }
 
     async fn focus(&self, found: &Found) -> Result<(), ActionFailure> {
@@ -357,6 +354,7 @@ impl Context {
     async fn give_to_chooser(&self, files: &OneOrMore) -> Result<(), ActionFailure> {
         // What the click did has been told by the time that this is answered.
         self.evaluate("0").await?;
+        self.hear().await;
         let chooser = self.shared.change(|state| {
             let front = state.front().map(|tab| tab.target.clone());
             front.and_then(|target| state.tab(&target)).and_then(|tab| tab.chooser.take())

@@ -83,6 +83,7 @@ impl Context {
 
     async fn wait_until_quiet(&self, deadline: Instant) -> Result<Rest, BrowserError> {
         let mut changes = self.shared.changes.subscribe();
+        self.shared.state.lock().await_told();
         let quiet = async {
             loop {
                 changes.borrow_and_update();
@@ -147,6 +148,16 @@ impl Context {
         while !self.is_held_up() && changes.changed().await.is_ok() {}
     }
 
+    /// Waits until all is taken note of that was told of the tab in front until now; no longer than for a page to rest.
+    pub(super) async fn hear(&self) {
+        let mut changes = self.shared.changes.subscribe();
+        self.shared.state.lock().await_told();
+        let is_told = || self.shared.state.lock().front().is_none_or(Tab::is_told);
+        let heard = async { while !is_told() && changes.changed().await.is_ok() {} };
+        // What is told later is heard later: nothing is wrong with the page.
+        let _ = tokio::time::timeout(REST_MAX, heard).await;
+    }
+
     /// Gives documents that begin from now on the present time.
     pub(super) async fn renew_scripts(&self) -> Result<(), BrowserError> {
         let script = self.clock.lock().script();
@@ -160,9 +171,16 @@ impl Context {
         try_join_all(tabs.into_iter().map(|(channel, former)| {
             let script = &script;
             async move {
-                channel.post(&[("Page.removeScriptToEvaluateOnNewDocument", json!({"identifier": former}))]).await?;
-                let added = json!({"source": script, "runImmediately": false});
-                let added = channel.call("Page.addScriptToEvaluateOnNewDocument", added).await?;
+                // In one message: no document begins between them.
+                let remove = ("Page.removeScriptToEvaluateOnNewDocument", json!({"identifier": former}));
+                let add = json!({"source": script, "runImmediately": false});
+                let add = ("Page.addScriptToEvaluateOnNewDocument", add);
+                let added = match channel.call_after(&[remove], add).await {
+                    Ok(added) => added,
+                    // A tab that was closed meanwhile.
+                    Err(CdpError::Refused { .. }) => return Ok(()),
+                    Err(error) => return Err(BrowserError::from(error)),
+                };
                 let id = added["identifier"].as_str().unwrap_or_default().to_owned();
                 self.shared.change(|state| {
                     let tab = state.tabs.iter_mut().find(|tab| tab.channel.session == channel.session);

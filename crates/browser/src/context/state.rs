@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 
-use crate::cdp::Channel;
+use crate::cdp::{Arrivals, Channel};
 
 /// Lines of the console that are kept until they are looked at.
 const LINES_MAX: usize = 100;
@@ -31,6 +31,12 @@ pub(crate) struct Tab {
     pub(crate) channel: Channel,
     pub(crate) target: String,
     pub(crate) url: String,
+    /// Events of it that arrived.
+    pub(crate) arrivals: Arrivals,
+    /// Events of it that were taken note of.
+    pub(crate) noted: u64,
+    /// Events of it to take note of before it counts as quiet.
+    pub(crate) awaited: u64,
     /// Frames that load.
     pub(crate) loading: BTreeSet<String>,
     /// Requests that are being answered.
@@ -40,6 +46,8 @@ pub(crate) struct Tab {
     /// True if such an answer arrived that the script may not have gone on from.
     pub(crate) is_answered: bool,
     pub(crate) dialog: Option<Dialog>,
+    /// Dialogs that were answered.
+    pub(crate) dialogs_ended: u64,
     /// The document of its main frame.
     pub(crate) document: String,
     /// The script that runs before those of its documents.
@@ -104,6 +112,13 @@ impl State {
         self.tabs.iter_mut().find(|tab| tab.target == target)
     }
 
+    /// Lets no tab count as quiet before all is taken note of that was told of it until now: an answer may be here ahead of it.
+    pub(crate) fn await_told(&mut self) {
+        for tab in &mut self.tabs {
+            tab.awaited = tab.arrivals.count();
+        }
+    }
+
     pub(crate) fn remove(&mut self, target: &str) {
         let Some(place) = self.tabs.iter().position(|tab| tab.target == target) else { return };
         self.tabs.remove(place);
@@ -130,16 +145,20 @@ fn keep<T>(kept: &mut VecDeque<T>, next: T) -> u64 {
 }
 
 impl Tab {
-    pub(crate) const fn new(channel: Channel, target: String, is_ahead: bool) -> Self {
+    pub(crate) const fn new(channel: Channel, target: String, is_ahead: bool, arrivals: Arrivals) -> Self {
         Self {
             channel,
             target,
             url: String::new(),
+            arrivals,
+            noted: 0,
+            awaited: 0,
             loading: BTreeSet::new(),
             requests: 0,
             calls: BTreeSet::new(),
             is_answered: false,
             dialog: None,
+            dialogs_ended: 0,
             document: String::new(),
             script: String::new(),
             is_open: false,
@@ -157,9 +176,14 @@ impl Tab {
         self.crashed || self.dialog.is_some()
     }
 
+    /// True once all is taken note of that is awaited.
+    pub(crate) const fn is_told(&self) -> bool {
+        self.noted >= self.awaited
+    }
+
     /// True if nothing is under way that ends by itself.
     pub(crate) fn is_quiet(&self) -> bool {
         let awaits_nothing = self.loading.is_empty() && self.requests == 0 && self.calls.is_empty();
-        self.is_held_up() || (self.is_open && !self.is_ahead && awaits_nothing)
+        self.is_held_up() || (self.is_open && !self.is_ahead && self.is_told() && awaits_nothing)
     }
 }

@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use super::path::{Path, held_frame, walk};
 
+/// Steps of all paths that are kept of one page, which may nest many elements deep.
+const STEPS_MAX: usize = 4 << 20;
+
 /// Ids by where their elements stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeptIds {
@@ -67,11 +70,15 @@ impl Ids {
     pub(crate) fn keep(&self, nodes: &[Value]) -> KeptIds {
         let mut kept = KeptIds::default();
         let mut frames: HashMap<&str, Path> = HashMap::new();
+        let mut steps = 0;
         walk(nodes, &mut |path, node| {
             if let Some(backend) = node["backendNodeId"].as_i64()
                 && let Some((id, element)) = self.by_backend(backend)
             {
-                kept.elements.push((path.clone(), id.clone()));
+                steps += path.len();
+                if steps <= STEPS_MAX {
+                    kept.elements.push((path.clone(), id.clone()));
+                }
                 // The frame of an element is known by its nearest document around it.
                 frames.entry(element.frame.as_str()).or_insert_with(|| path.document());
             }

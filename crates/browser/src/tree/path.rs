@@ -17,6 +17,11 @@ const INTO_SHADOW: u32 = u32::MAX - 1;
 pub(crate) struct Path(Vec<u32>);
 
 impl Path {
+    /// Steps from the document of the page.
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The document of the frame that a node holds.
     pub(crate) fn within(&self) -> Self {
         let mut steps = self.0.clone();

@@ -126,3 +126,26 @@ async fn a_look_waits_for_what_scripts_make_of_their_answers() {
     context.dispose().await.expect("gone");
     world.end().await;
 }
+
+/// Asks within the frame that a look waits for: what is told of that is close before the answer that the frame was drawn.
+const SCROLLING: &str = "<!doctype html><title>Scrolling</title><p style='position:fixed'>nothing</p><div style='height:9000px'></div><script>
+addEventListener('scroll', async () => {
+  await (await fetch('/part')).text();
+  document.querySelector('p').textContent = `asked at ${scrollY}.`;
+});
+</script>";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_waits_for_what_scripts_ask_for_as_their_page_is_drawn() {
+    let Some(world) = World::start().await else { return };
+    // A look without it would be there first.
+    let part = "part".repeat(1 << 20);
+    let (context, _) = world.context(&[("/", SCROLLING), ("/part", &part)]).await;
+    act(&context, "goto('http://shop.test/')").await;
+    for turn in 1..=20 {
+        let seen = act(&context, "scroll(0, 100)").await;
+        assert!(seen.text.contains(&format!("asked at {}.", turn * 100)), "turn {turn}: {}", seen.text);
+    }
+    context.dispose().await.expect("gone");
+    world.end().await;
+}

@@ -303,3 +303,44 @@ async fn what_one_session_copies_no_other_pastes() {
     assert!(pasted.contains("scriptedscripted"), "{pasted}");
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_that_are_written_anew_hear_nothing_of_another_session() {
+    let Some(world) = World::start().await else { return };
+    let editor =
+        "<!doctype html><title>Editor</title><iframe id=frame title=Editor></iframe><input id=words value=scripted>
+        <button onclick=\"words.select(); document.execCommand('cut')\">Cut</button><script>
+        const inner = frame.contentDocument;
+        inner.open();
+        inner.write('<div contenteditable role=textbox aria-label=Edit>secret words</div>');
+        inner.close();
+        inner.addEventListener('copy', (event) => event.stopPropagation());
+        </script>";
+    let spy = "<!doctype html><script>
+        document.open();
+        document.write('<title>Spy</title><textarea aria-label=Words></textarea><p id=out>nothing</p>');
+        document.close();
+        const out = document.getElementById('out');
+        addEventListener('paste', (event) => { out.textContent += ' SAW ' + event.clipboardData.getData('text/plain'); }, true);
+        </script>";
+    let (first, other) = (on(&world, editor).await, on(&world, spy).await);
+    let seen = act(&first, "noop(0)").await.text;
+    let line = seen.lines().find(|line| line.contains("'Edit'")).unwrap_or_else(|| panic!("{seen}"));
+    let edit = line.trim().trim_start_matches('[').split(']').next().expect("an id").to_owned();
+    act(&first, &format!("click('{edit}')")).await;
+    act(&first, "keyboard_press('Control+a')").await;
+    act(&first, "keyboard_press('Control+c')").await;
+    act(&first, "keyboard_press('End')").await;
+    let pasted = act(&first, "keyboard_press('Control+v')").await.text;
+    assert!(pasted.contains("secret wordssecret words"), "{pasted}");
+    act(&other, "click('role=textbox[name=\"Words\"]')").await;
+    let pasted = act(&other, "keyboard_press('Control+v')").await.text;
+    assert!(pasted.contains("nothing") && !pasted.contains("secret"), "{pasted}");
+    // A script's own command cuts too, and is given back.
+    let cut = act(&first, "click('role=button[name=\"Cut\"]')").await.text;
+    assert!(!cut.contains("scripted"), "{cut}");
+    act(&first, "click('css=#words')").await;
+    let pasted = act(&first, "keyboard_press('Control+v')").await.text;
+    assert!(pasted.contains("value='scripted'") || pasted.contains("StaticText 'scripted'"), "{pasted}");
+    world.end().await;
+}
