@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use palestra_scripted_model::{Options, Script};
-use tokio::net::TcpListener;
+use palestra_scripted_model::{Options, Script, listen, serve};
 
 use super::serve::reachable;
 use super::signal::asked_to_stop;
@@ -35,8 +34,11 @@ pub struct ScriptedModelArguments {
 /// When the script cannot be used, or the address cannot be listened on.
 pub async fn run(arguments: &ScriptedModelArguments) -> anyhow::Result<()> {
     let script = Script::load(&arguments.script)?;
+    // A connection takes a descriptor, and the usual limit is meant for programs that ask for more; where it stays, it is large enough
+    // for a demo.
+    let _ = rlimit::increase_nofile_limit(u64::MAX);
     let address = &arguments.listen;
-    let listener = TcpListener::bind(address).await.map_err(|error| {
+    let listener = listen(address).await.map_err(|error| {
         anyhow!("the address {address} cannot be listened on: {error}; choose another with --listen")
     })?;
     print_line(&format!("ready http://{}", reachable(listener.local_addr()?)))?;
@@ -45,6 +47,6 @@ pub async fn run(arguments: &ScriptedModelArguments) -> anyhow::Result<()> {
         // Where signals cannot be heard, nobody could stop it in order.
         let _ = asked_to_stop().await;
     };
-    palestra_scripted_model::serve(listener, script, options, stop).await?;
+    serve(listener, script, options, stop).await?;
     Ok(())
 }

@@ -35,4 +35,4 @@ mod tests;
 pub mod token;
 
 pub use script::{Script, ScriptError};
-pub use server::{Options, router, serve};
+pub use server::{Options, listen, router, serve};

@@ -171,6 +171,12 @@ impl Script {
         if written.rules.is_empty() {
             return Err(shape("it has no rules".to_owned()));
         }
+        let printable = |text: &String| text.chars().all(|character| matches!(character, ' '..='~'));
+        if !written.policy_version.as_ref().is_none_or(printable) {
+            return Err(shape(
+                "`policy_version` goes into a header and must be of printable ASCII characters".to_owned(),
+            ));
+        }
         let rules = written.rules.into_iter().zip(1..).map(|(rule, number)| {
             rule.check().map_err(|detail| ScriptError::Rule { file: file.to_owned(), rule: number, detail })
         });

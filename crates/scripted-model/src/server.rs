@@ -17,7 +17,7 @@ use axum::{Json, Router};
 use futures::{StreamExt as _, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::time::sleep;
 
 use crate::answer::{Answer, CREATED};
@@ -29,6 +29,8 @@ use crate::script::{Faults, Reply, Rule, Script};
 
 /// Bytes of a request: images come in it.
 const REQUEST_BYTES_MAX: usize = 256 << 20;
+/// Connections that wait to be accepted; the system may allow fewer.
+const WAITING_MAX: u32 = 8192;
 /// Time in which answers may go on when the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 /// Time in which all that was sent before a cut leaves.
@@ -66,6 +68,19 @@ struct Server {
 }
 
 type Shared = State<Arc<Server>>;
+
+/// Listens on an address, as `127.0.0.1:0`, with room for many connections that begin at once.
+///
+/// # Errors
+/// When the address is none, or taken.
+pub async fn listen(address: &str) -> io::Result<TcpListener> {
+    let address = lookup_host(address).await?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_MAX)
+}
 
 /// Answers on `listener` until `shutdown` ends.
 ///

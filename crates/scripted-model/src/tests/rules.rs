@@ -78,6 +78,10 @@ fn a_bad_script_is_refused_with_its_rule_and_what_to_do() {
         let error = Script::read(&format!("rules:\n{rules}"), "test.yaml").expect_err(rules).to_string();
         assert!(error.contains(told), "{rules}: {error}");
     }
+    let header = Script::read("{policy_version: \"a\\nb\", rules: [{text: a}]}", "test.yaml")
+        .expect_err("a line end")
+        .to_string();
+    assert!(header.contains("must be of printable ASCII characters"), "{header}");
     let missing = Script::load(std::path::Path::new("/nowhere/a.yaml")).expect_err("missing").to_string();
     assert!(missing.starts_with("the script /nowhere/a.yaml cannot be read"), "{missing}");
 }
