@@ -24,7 +24,7 @@ use palestra_families::backends::Backends;
 use palestra_families::registry::{self, BuiltinSettings};
 use palestra_families::web;
 use palestra_jobs::{JobParts, Jobs, JobsError};
-use palestra_model_calls::ModelCalls;
+use palestra_model_calls::{ModelCalls, Parts as ModelCallParts};
 use palestra_session::{Parts, SessionError, Sessions};
 use palestra_store::clock::Clock;
 use palestra_store::row::NodeRow;
@@ -181,14 +181,16 @@ impl App {
             tracker: tracker.clone(),
         })
         .await?;
-        let model_calls = ModelCalls::new(
-            Arc::clone(&store),
-            sessions.clone(),
-            jobs.clone(),
-            Arc::clone(auth.seals()),
-            config.upstream_hosts.clone(),
-            clock.clone(),
-        );
+        let model_calls = ModelCalls::new(ModelCallParts {
+            store: Arc::clone(&store),
+            sessions: sessions.clone(),
+            jobs: jobs.clone(),
+            seals: Arc::clone(auth.seals()),
+            hosts: config.upstream_hosts.clone(),
+            // Models are not waited for.
+            stop: shutdown.clone(),
+            clock: clock.clone(),
+        });
         let metrics = telemetry::metrics()?;
         tracker.spawn(telemetry::keep_up(metrics.clone(), background.clone()));
         let sandboxes = backends.desk.sandboxes.clone();

@@ -223,6 +223,9 @@ pub fn router(app: App) -> Router {
     // Their bodies are read by their handlers, piece by piece.
     let files = files.route_layer(guard(bounds, None));
     let call_bounds = BodyBounds { bytes_max: config.body_bytes_max.max(model_calls::BODY_BYTES_MAX), ..bounds };
+    // Some versions of Google's packages call it so.
+    let models =
+        models.route("/v1/sessions/{id}/llm/gemini/v1/models/{call}", routing::post(model_calls::generate_content));
     let models =
         models.route_layer(middleware::from_fn_with_state(Gate::new(&app, call_bounds, None), model_calls::guard));
     let by_page =

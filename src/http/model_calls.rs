@@ -138,7 +138,14 @@ fn answer(reply: Reply) -> Response {
     let body = match body {
         ReplyBody::Whole(bytes) => HttpBody::from(bytes),
         ReplyBody::Parts(parts) => {
-            HttpBody::from_stream(stream::unfold(parts, |mut parts| async move { Some((parts.recv().await?, parts)) }))
+            HttpBody::from_stream(stream::unfold(parts, |mut parts| async move {
+                let part = parts.recv().await?;
+                if part.is_err() {
+                    // The connection ends with it: what says why is written first, since it is written while there is no next part.
+                    tokio::task::yield_now().await;
+                }
+                Some((part, parts))
+            }))
         }
     };
     let mut response = (status, headers, body).into_response();

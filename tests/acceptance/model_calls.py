@@ -3,6 +3,7 @@ read and produced, and the key of the upstream is nowhere."""
 
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -45,7 +46,7 @@ def python_of_agents(folder):
 
 
 def play(python, server, count, names):
-    command = [python, os.path.join(PROGRAMS, "agents.py"), server.url, ADMIN_KEY, str(count), *names]
+    command = [python, os.path.join(PROGRAMS, "playing_agents.py"), server.url, ADMIN_KEY, str(count), *names]
     # An agent that looks for a proxy or a key of its own must find none.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI"))}
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment)
@@ -54,7 +55,9 @@ def play(python, server, count, names):
 
 
 def tokens_of(call):
-    return json.dumps([call["prompt_token_ids"], call["completion_token_ids"], call["logprobs"]])
+    # Log-probabilities are kept in 32 bits, and written in as few digits as name one of these.
+    logprobs = [struct.unpack("f", struct.pack("f", logprob)) for logprob in call["logprobs"]]
+    return json.dumps([call["prompt_token_ids"], call["completion_token_ids"], logprobs])
 
 
 def check(api, log, played, branches):

@@ -68,6 +68,7 @@ def serve(script, *arguments):
         watchdog.start()
         try:
             line = process.stdout.readline()
+            watchdog.cancel()
             expect(line.startswith("ready "), f"the scripted model did not become ready: {line!r}")
             yield line.split()[1]
         finally:

@@ -548,6 +548,7 @@ async fn serve(trainer: &Client, policy: PolicyId) -> String {
                 token_ids: vec![1, 2, 3],
                 logprobs: vec![0.0; 3],
                 prompt_tokens: 10,
+                prompt_token_ids: Vec::new(),
                 finish_reason: "stop".to_owned(),
             };
             answers.push(ServedAnswer { number: asked.number, answer: Some(answer), error: None });

@@ -4,10 +4,10 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 
 use super::secret::{RootSecret, random_bytes};
 
-/// What is sealed cannot be opened: another root secret sealed it, or something else, or it was changed.
+/// A sealed secret cannot be opened: another root secret sealed it, or something else, or it was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the stored secret cannot be opened: it was sealed under another root secret (`PALESTRA_SECRET`), so store it anew"
+    "the stored secret cannot be opened: it was sealed under another root secret (`PALESTRA_SECRET`): put it again"
 )]
 pub struct SealError;
 

@@ -116,10 +116,10 @@ pub(super) async fn forward(calls: &ModelCalls, request: CallRequest) -> Result<
     let (told, reply) = oneshot::channel();
     // On a task of its own: a caller who goes away has its call recorded all the same.
     calls.0.tracker.spawn(call.run(way, told));
-    reply.await.unwrap_or_else(|_| Err(CallError::Upstream("the call ended without an answer".to_owned())))
+    reply.await.unwrap_or_else(|_| Err(CallError::Upstream("the call ended without an answer: try again".to_owned())))
 }
 
-/// Who answers a call.
+/// The other side of a call.
 enum Way {
     /// An upstream, at this address, with these headers of the caller.
     Upstream(Uri, HeaderMap),
@@ -266,15 +266,18 @@ impl Call {
         let mut body = BytesMut::new();
         while let Ok(Ok(Some(chunk))) = timeout(self.target.silence(), response.chunk()).await {
             if body.len() + chunk.len() > REFUSAL_BYTES_MAX {
-                return upstream(format!("the upstream {name} refused the call ({status}) in a great many words"))
-                    .into();
+                return upstream(format!(
+                    "the upstream {name} refused the call ({status}) in a great many words: look at its log"
+                ))
+                .into();
             }
             body.extend_from_slice(&chunk);
         }
         let body = self.without_key(body.freeze());
         if serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&body).is_err() {
             let told: String = String::from_utf8_lossy(&body).chars().take(EXCERPT_CHARACTERS_MAX).collect();
-            return upstream(format!("the upstream {name} refused the call ({status}): {told}")).into();
+            return upstream(format!("the upstream {name} refused the call ({status}), look at its log: {told}"))
+                .into();
         }
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, JSON)]);
         headers.extend(response.headers().get(RETRY_AFTER).map(|after| (RETRY_AFTER, after.clone())));
@@ -304,7 +307,9 @@ impl Call {
         let chunk = timeout(self.target.silence(), response.chunk()).await.map_err(|_| self.late())?;
         let chunk = chunk.map_err(|error| {
             let (name, told) = (&self.target.name, causes(&error.without_url()));
-            upstream(format!("the upstream {name} broke off in the middle of its answer: {told}"))
+            upstream(format!(
+                "the upstream {name} broke off in the middle of its answer ({told}): try again, or look at its log"
+            ))
         })?;
         if self.row.first_us.is_none() {
             self.row.first_us = Some(self.elapsed_us());
@@ -344,7 +349,9 @@ impl Call {
                 return self.record_lost().await;
             }
             Err(End::Failed(error)) => (self.broke_off(&error), false),
-            Err(End::Refused { .. }) => (self.broke_off(&upstream("the upstream refused the call".to_owned())), false),
+            Err(End::Refused { .. }) => {
+                (self.broke_off(&upstream("the upstream refused the call: look at its log".to_owned())), false)
+            }
         };
         let (kind, recorded) = (self.row.kind, self.record().await);
         let (last, complete) = match recorded {
@@ -406,7 +413,11 @@ impl Call {
         if assembly.is_complete() {
             Ok(self.without_key(held.freeze()))
         } else {
-            Err(upstream(format!("the upstream {} broke off in the middle of its answer", self.target.name)).into())
+            Err(upstream(format!(
+                "the upstream {} broke off in the middle of its answer: try again, or look at its log",
+                self.target.name
+            ))
+            .into())
         }
     }
 
@@ -444,17 +455,20 @@ impl Call {
 
     fn unreachable(&self, error: reqwest::Error) -> CallError {
         let (name, told) = (&self.target.name, causes(&error.without_url()));
-        upstream(format!("the upstream {name} cannot be reached: {told}"))
+        upstream(format!("the upstream {name} cannot be reached ({told}): check its URL"))
     }
 
     fn too_large(&self) -> CallError {
-        upstream(format!("the answer of the upstream {} is larger than {ANSWER_BYTES_MAX} bytes", self.target.name))
+        upstream(format!(
+            "the answer of the upstream {} is larger than {ANSWER_BYTES_MAX} bytes: ask for fewer tokens",
+            self.target.name
+        ))
     }
 
     fn no_answer(&self, wrong: &str) -> CallError {
         let name = &self.target.name;
         upstream(format!(
-            "the upstream {name} answered otherwise than its dialect does: {wrong}; check its URL and dialect"
+            "the upstream {name} answered otherwise than its dialect does, check its URL and dialect: {wrong}"
         ))
     }
 

@@ -78,7 +78,7 @@ pub enum ReplyBody {
 
 /// The answer of the upstream broke off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the answer broke off")]
+#[error("the answer broke off: send the request again")]
 pub struct BrokenOff;
 
 /// Why a call was refused or failed. Its form is that of the dialect.
@@ -116,6 +116,24 @@ impl From<NoTarget> for CallError {
     }
 }
 
+/// The dependencies of model calls.
+pub struct Parts {
+    /// Holds upstreams, and what was spent.
+    pub store: Arc<Store>,
+    /// The sessions that call.
+    pub sessions: Sessions,
+    /// The policies that this server serves.
+    pub jobs: Jobs,
+    /// Opens the keys of upstreams.
+    pub seals: Arc<Seals>,
+    /// Hosts that upstreams of tenants besides the operator's may lead to, as `host` or `host:port`.
+    pub hosts: Vec<String>,
+    /// Ends calls that run, as failed.
+    pub stop: CancellationToken,
+    /// Tells the time.
+    pub clock: Clock,
+}
+
 /// The model calls of all sessions of this node. Cheap to clone.
 #[derive(Clone)]
 pub struct ModelCalls(Arc<Inner>);
@@ -135,20 +153,13 @@ struct Inner {
 }
 
 impl ModelCalls {
-    /// Forwarding for these sessions. `seals` opens the keys of upstreams; `hosts` are those that tenants besides the operator's may call; `jobs`
-    /// have the policies that this server serves.
+    /// Forwarding of calls.
     #[must_use]
-    pub fn new(
-        store: Arc<Store>,
-        sessions: Sessions,
-        jobs: Jobs,
-        seals: Arc<Seals>,
-        hosts: Vec<String>,
-        clock: Clock,
-    ) -> Self {
+    pub fn new(parts: Parts) -> Self {
+        let Parts { store, sessions, jobs, seals, hosts, stop, clock } = parts;
         let targets = Targets::new(Arc::clone(&store), seals, hosts);
-        let (tracker, stop, meters) = (TaskTracker::new(), CancellationToken::new(), DashMap::new());
-        Self(Arc::new(Inner { store, sessions, jobs, targets, clock, tracker, stop, http: OnceLock::new(), meters }))
+        let (tracker, http, meters) = (TaskTracker::new(), OnceLock::new(), DashMap::new());
+        Self(Arc::new(Inner { store, sessions, jobs, targets, clock, tracker, stop, http, meters }))
     }
 
     /// Forwards a call. It goes on on a task of its own and ends when the caller drops its answer.
@@ -159,9 +170,8 @@ impl ModelCalls {
         call::forward(self, request).await
     }
 
-    /// Ends calls that run, as failed, and waits until they are recorded.
+    /// Waits until calls that run are recorded: they end, as failed, when the server stops.
     pub async fn drain(&self) {
-        self.0.stop.cancel();
         self.0.tracker.close();
         self.0.tracker.wait().await;
     }
@@ -200,7 +210,11 @@ impl ModelCalls {
             .no_proxy()
             .tcp_nodelay(true)
             .build()
-            .map_err(|error| CallError::Upstream(format!("no upstream can be called: {error}")))?;
+            .map_err(|error| {
+                CallError::Upstream(format!(
+                    "no upstream can be called ({error}): check the certificates of this machine"
+                ))
+            })?;
         Ok(self.0.http.get_or_init(|| http))
     }
 

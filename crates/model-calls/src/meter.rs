@@ -1,5 +1,6 @@
 //! Limits of calls, tokens and costs, counted while calls run.
 
+use std::fmt;
 use std::sync::Arc;
 
 use palestra_protocol::upstream::Spent;
@@ -11,6 +12,24 @@ pub(crate) struct Most {
     pub calls: Option<u64>,
     pub tokens: Option<u64>,
     pub cost: Option<f64>,
+}
+
+/// A limit that is reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Reached {
+    Calls(u64),
+    Tokens(u64),
+    Cost(f64),
+}
+
+impl fmt::Display for Reached {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Calls(most) => write!(formatter, "{most} model calls"),
+            Self::Tokens(most) => write!(formatter, "{most} tokens"),
+            Self::Cost(most) => write!(formatter, "a cost of {most}"),
+        }
+    }
 }
 
 /// Counts what calls of a session, or to an upstream, spend.
@@ -50,18 +69,18 @@ impl Meter {
     /// Begins a call.
     ///
     /// # Errors
-    /// With the limit that is reached, in words.
-    pub(crate) fn begin(self: &Arc<Self>, most: &Most) -> Result<Running, String> {
+    /// With the limit that is reached.
+    pub(crate) fn begin(self: &Arc<Self>, most: &Most) -> Result<Running, Reached> {
         let mut counted = self.0.lock();
         let Spent { calls, tokens, cost } = counted.spent;
         if let Some(most) = most.calls.filter(|most| calls + counted.running >= *most) {
-            return Err(format!("{most} model calls"));
+            return Err(Reached::Calls(most));
         }
         if let Some(most) = most.tokens.filter(|most| tokens >= *most) {
-            return Err(format!("{most} tokens"));
+            return Err(Reached::Tokens(most));
         }
         if let Some(most) = most.cost.filter(|most| cost >= *most) {
-            return Err(format!("a cost of {most}"));
+            return Err(Reached::Cost(most));
         }
         counted.running += 1;
         drop(counted);
@@ -97,16 +116,16 @@ mod tests {
         let mut first = meter.begin(&most).unwrap();
         let second = meter.begin(&most).unwrap();
         drop(meter.begin(&most).unwrap());
-        assert_eq!(meter.begin(&most).unwrap_err(), "3 model calls");
+        assert_eq!(meter.begin(&most).unwrap_err(), Reached::Calls(3));
         assert_eq!(meter.spent().calls, 1);
         assert!(meter.is_running());
         first.spend(100, 0.5);
         drop((first, second));
         assert_eq!(meter.spent(), Spent { calls: 3, tokens: 100, cost: 0.5 });
         let most = Most { calls: None, ..most };
-        assert_eq!(meter.begin(&most).unwrap_err(), "100 tokens");
+        assert_eq!(meter.begin(&most).unwrap_err(), Reached::Tokens(100));
         meter.begin(&Most { tokens: Some(101), ..most }).unwrap().spend(0, 0.5);
-        assert_eq!(meter.begin(&Most { tokens: None, ..most }).unwrap_err(), "a cost of 1");
+        assert_eq!(meter.begin(&Most { tokens: None, ..most }).unwrap_err(), Reached::Cost(1.0));
         assert!(meter.begin(&Most::default()).is_ok());
     }
 }

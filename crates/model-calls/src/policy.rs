@@ -86,14 +86,14 @@ pub(crate) fn read(body: &Map<String, Value>) -> Result<ActRequest, CallError> {
         return Err(CallError::Malformed("`tool_choice` must be \"auto\": the policy decides".to_owned()));
     }
     serde_json::from_value(Value::Object(request))
-        .map_err(|error| CallError::Malformed(format!("the request does not fit a policy: {error}")))
+        .map_err(|error| CallError::Malformed(format!("the request does not fit a policy ({error}): correct it")))
 }
 
 /// The answer of a policy as a completion: as it is recorded, and as it is sent.
 pub(crate) fn completion(policy: PolicyId, answered: ActAnswer, streamed: bool) -> Result<(Answer, Bytes), String> {
     let ActAnswer { action, token_ids, logprobs, prompt_tokens, prompt_token_ids, finish_reason } = answered;
-    let action: Action =
-        serde_json::from_value(action).map_err(|error| format!("the policy answered no action: {error}"))?;
+    let action: Action = serde_json::from_value(action)
+        .map_err(|error| format!("the policy answered no action ({error}): look at the job that serves it"))?;
     let message = message(action);
     let finish_reason = if message.get("tool_calls").is_some() { "tool_calls" } else { &finish_reason };
     let content: Vec<Value> = token_ids

@@ -7,7 +7,7 @@ const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// An event that is larger than this server reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the upstream sent an event of more than {EVENT_BYTES_MAX} bytes")]
+#[error("the upstream sent an event of more than {EVENT_BYTES_MAX} bytes: ask for fewer tokens")]
 pub(crate) struct TooLarge;
 
 /// Bytes that have arrived and are no whole event yet.

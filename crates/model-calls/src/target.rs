@@ -33,19 +33,19 @@ pub fn purpose(tenant: &str, name: &str) -> String {
 /// Refuses addresses that are none, and hosts that this server may not call for a tenant. The operator names hosts at will.
 ///
 /// # Errors
-/// With what is wrong with the address, in words that go on after its name.
+/// With what is wrong with the address.
 pub fn allowed(hosts: &[String], tenant: &str, address: &str) -> Result<(), String> {
     let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.filter(|url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty());
     let host = url.as_ref().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
     let Some((host, port)) = host else {
-        return Err("is none: give one such as https://api.openai.com/v1, and the key in `key`".to_owned());
+        return Err("the address is none: give one such as https://api.openai.com/v1, and the key in `key`".to_owned());
     };
     if tenant == DEFAULT_TENANT || names(hosts, host, port) {
         return Ok(());
     }
     Err(format!(
-        "leads to {host}:{port}, which this server may not call: have its operator allow it by --upstream-hosts"
+        "the address leads to {host}:{port}, which this server may not call: ask its operator for --upstream-hosts"
     ))
 }
 
@@ -92,7 +92,9 @@ impl Target {
             }
             CallKind::GenerateContent => format!("{base}/v1beta/models/{model}:generateContent"),
         };
-        address.parse().map_err(|error| format!("the upstream {} has no usable address: {error}", self.name))
+        address
+            .parse()
+            .map_err(|error| format!("the upstream {} has no usable address ({error}): put it with another", self.name))
     }
 }
 
@@ -113,25 +115,21 @@ pub(crate) struct Targets {
 /// Why no upstream answers for a model.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoTarget {
+    /// The tenant has none of the dialect.
+    #[error("no upstream of this tenant speaks the dialect `{}`: make one by `PUT /v1/upstreams/{{name}}`", .0.as_str())]
+    None(Dialect),
     /// None of the tenant has the model.
-    #[error("no upstream of this tenant has the model {model:?}: {}", known(.models))]
+    #[error("no upstream of this tenant has the model {model:?}: choose one of {}", .models.join(", "))]
     Unknown { model: String, models: Vec<String> },
     /// One has it, behind another dialect.
     #[error("the model {model:?} is behind the upstream {upstream}, which speaks the dialect `{}`: call it below `/llm/{}`", .dialect.as_str(), .dialect.as_str())]
     OtherDialect { model: String, upstream: String, dialect: Dialect },
     /// Its address may not be called any more.
-    #[error("the upstream {upstream} may not be called: its address {why}")]
+    #[error("the upstream {upstream} may not be called, put it again: {why}")]
     Refused { upstream: String, why: String },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-fn known(models: &[String]) -> String {
-    if models.is_empty() {
-        return "make an upstream of this dialect by `PUT /v1/upstreams/{name}`".to_owned();
-    }
-    format!("choose one of {}", models.join(", "))
 }
 
 impl Targets {
@@ -169,7 +167,10 @@ impl Targets {
                 upstream: other.name.clone(),
                 dialect: other.definition.dialect,
             },
-            None => NoTarget::Unknown { model: model.to_owned(), models: models(&known.targets, dialect) },
+            None => match models(&known.targets, dialect) {
+                models if models.is_empty() => NoTarget::None(dialect),
+                models => NoTarget::Unknown { model: model.to_owned(), models },
+            },
         })
     }
 

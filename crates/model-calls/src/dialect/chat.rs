@@ -96,15 +96,15 @@ impl Parts {
             match (name.as_str(), value) {
                 ("index", _) | (_, Value::Null) => {}
                 ("delta", Value::Object(delta)) => delta.into_iter().for_each(|(name, value)| {
-                    append(&mut known["message"], name, value);
+                    append(&mut known["message"], &name, value);
                 }),
                 ("logprobs", Value::Object(logprobs)) => {
                     if !known["logprobs"].is_object() {
                         known["logprobs"] = json!({});
                     }
-                    logprobs.into_iter().for_each(|(name, value)| append(&mut known["logprobs"], name, value));
+                    logprobs.into_iter().for_each(|(name, value)| append(&mut known["logprobs"], &name, value));
                 }
-                ("token_ids", value) => append(known, name, value),
+                ("token_ids", value) => append(known, &name, value),
                 (_, value) => known[name] = value,
             }
         }
@@ -119,9 +119,9 @@ impl Parts {
 }
 
 /// Goes on with a member: text and lists grow, tool calls grow by their index, and what names something is said once.
-fn append(known: &mut Value, name: String, value: Value) {
+fn append(known: &mut Value, name: &str, value: Value) {
     const SAID_ONCE: [&str; 4] = ["role", "id", "type", "name"];
-    let slot = &mut known[&name];
+    let slot = &mut known[name];
     match (slot, value) {
         (_, Value::Null) => {}
         (slot @ Value::Null, Value::Array(parts)) if name == "tool_calls" => {
@@ -131,10 +131,10 @@ fn append(known: &mut Value, name: String, value: Value) {
         (slot @ Value::Array(_), Value::Array(parts)) if name == "tool_calls" => {
             parts.into_iter().for_each(|part| append_call(slot, part));
         }
-        (Value::String(text), Value::String(more)) if !SAID_ONCE.contains(&name.as_str()) => text.push_str(&more),
+        (Value::String(text), Value::String(more)) if !SAID_ONCE.contains(&name) => text.push_str(&more),
         (Value::Array(list), Value::Array(more)) => list.extend(more),
         (slot @ Value::Object(_), Value::Object(more)) => {
-            more.into_iter().for_each(|(name, value)| append(slot, name, value));
+            more.into_iter().for_each(|(name, value)| append(slot, &name, value));
         }
         (slot, value) => *slot = value,
     }
@@ -148,7 +148,7 @@ fn append_call(calls: &mut Value, part: Value) {
         calls.len() - 1
     });
     let Value::Object(part) = part else { return };
-    part.into_iter().for_each(|(name, value)| append(&mut calls[position], name, value));
+    part.into_iter().for_each(|(name, value)| append(&mut calls[position], &name, value));
 }
 
 #[cfg(test)]

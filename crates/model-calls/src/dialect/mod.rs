@@ -40,7 +40,7 @@ pub(crate) struct Answer {
 /// With what is wrong with it.
 pub(crate) fn read_request(kind: CallKind, path: Option<(String, bool)>, body: &[u8]) -> Result<Asked, String> {
     let body: Map<String, Value> =
-        serde_json::from_slice(body).map_err(|error| format!("the body is no JSON object: {error}"))?;
+        serde_json::from_slice(body).map_err(|error| format!("the body is no JSON object ({error}): send one"))?;
     if let Some((model, streamed)) = path {
         return Ok(Asked { body, model, streamed });
     }
@@ -73,7 +73,8 @@ pub(crate) fn prepare(kind: CallKind, asked: &mut Asked, model: &str, extra: &Ma
 /// # Errors
 /// When it is none of this operation.
 pub(crate) fn read_answer(kind: CallKind, bytes: &[u8]) -> Result<Answer, String> {
-    let body: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
+    let body: Value = serde_json::from_slice(bytes)
+        .map_err(|error| format!("the answer is no JSON ({error}): check URL and dialect"))?;
     read_body(kind, body)
 }
 
@@ -84,7 +85,7 @@ fn read_body(kind: CallKind, body: Value) -> Result<Answer, String> {
         CallKind::Messages => messages::read(&body),
         CallKind::GenerateContent => gemini::read(&body),
     };
-    let mut answer = read.ok_or_else(|| format!("it is no answer of `{}`", kind.as_str()))?;
+    let mut answer = read.ok_or_else(|| format!("the answer is none of `{}`: check URL and dialect", kind.as_str()))?;
     // The ids are the truth where a server counts otherwise or not at all.
     let count = |ids: &Option<Vec<u32>>| ids.as_ref().map_or(0, |ids| ids.len() as u64);
     if answer.input_tokens == 0 {
@@ -108,7 +109,7 @@ fn version(body: &Value) -> Option<String> {
     }
 }
 
-/// What to do with a part of an answer.
+/// The way of a part of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The caller gets it.
@@ -146,11 +147,13 @@ impl Assembly {
             parts.done = true;
             return Ok(Part::Last);
         }
-        let event: Value =
-            serde_json::from_slice(data).map_err(|error| format!("an event of its answer is no JSON: {error}"))?;
+        let event: Value = serde_json::from_slice(data)
+            .map_err(|error| format!("an event of the answer is no JSON ({error}): check URL and dialect"))?;
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
             let told = error.get("message").and_then(Value::as_str).map_or_else(|| error.to_string(), str::to_owned);
-            return Err(format!("the upstream failed in the middle of its answer: {told}"));
+            return Err(format!(
+                "the upstream failed in the middle of its answer ({told}): try again, or look at its log"
+            ));
         }
         match self {
             Self::Chat(parts) => Ok(parts.take(event)),

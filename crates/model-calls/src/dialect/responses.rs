@@ -32,7 +32,7 @@ impl Parts {
             Some("response.failed" | "error") => {
                 let told = event.pointer("/response/error/message").or_else(|| event.get("message"));
                 let told = told.and_then(Value::as_str).unwrap_or("it says no more");
-                Err(format!("the upstream failed in the middle of its answer: {told}"))
+                Err(format!("the upstream failed in the middle of its answer ({told}): try again, or look at its log"))
             }
             _ => Ok(Part::Pass),
         }

@@ -1,4 +1,4 @@
-"""Agents of others, unchanged: each plays an episode with a model behind the session's own base URL. `agents.py URL KEY COUNT NAMES..` plays
+"""Agents of others, unchanged: each plays an episode with a model behind the session's own base URL. `playing_agents.py URL KEY COUNT NAMES..` plays
 COUNT episodes of each and prints their ids as JSON."""
 
 import json
