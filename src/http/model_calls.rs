@@ -3,7 +3,7 @@
 
 use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::{Path, Query as RawQuery, Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -69,7 +69,9 @@ pub(super) async fn guard(State(gate): State<Gate>, mut request: Request, next: 
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let form = refusal_body(dialect, status.as_u16(), problem.code.as_str(), &problem.detail);
         response = refused(status, &form);
-        response.headers_mut().extend(headers.headers.get(RETRY_AFTER).map(|after| (RETRY_AFTER, after.clone())));
+        for name in [RETRY_AFTER, WWW_AUTHENTICATE] {
+            response.headers_mut().extend(headers.headers.get(&name).map(|value| (name, value.clone())));
+        }
     }
     response
 }

@@ -506,6 +506,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/episodes/{id}/calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the model calls of an episode, in the order in which they began.
+         * @description Those before a fork are included.
+         */
+        get: operations["list_calls"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/episodes/{id}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Join the model calls of an episode by their tokens.
+         * @description A call whose prompt begins with all tokens of an earlier call, exactly, continues it. Any other call begins a branch.
+         */
+        get: operations["get_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/episodes/{id}/steps/{seq}": {
         parameters: {
             query?: never;
@@ -568,6 +608,26 @@ export interface paths {
         put?: never;
         /** Judge a stored episode again, with the newest or a named version of the environment. */
         post: operations["rescore_episode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/episodes:export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export episodes that are over with their model calls, newest first, in the form of a trainer or viewer.
+         * @description An episode that is no sample never has a reward. `tally` answers how much is left out, and why.
+         */
+        get: operations["export_episodes"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1234,6 +1294,128 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{id}/llm/anthropic/v1/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a message, as Anthropic's API does. */
+        post: operations["messages"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/llm/anthropic/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List models, as Anthropic's API does. */
+        get: operations["anthropic_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/llm/gemini/v1beta/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List models, as Gemini's API does. */
+        get: operations["gemini_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/llm/gemini/v1beta/models/{call}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Generate content, as Gemini's API does. */
+        post: operations["generate_content"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/llm/openai/chat/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Complete a chat, as OpenAI's API does.
+         * @description Forwarded to the upstream of the tenant that has the model, and recorded with its tokens before the answer is complete.
+         */
+        post: operations["chat_completions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/llm/openai/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List models, as OpenAI's API does. */
+        get: operations["openai_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/llm/openai/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a response, as OpenAI's API does. */
+        post: operations["responses"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{id}/mcp": {
         parameters: {
             query?: never;
@@ -1452,6 +1634,45 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/upstreams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List upstreams by name, without their keys. */
+        get: operations["list_upstreams"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/upstreams/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Describe an upstream, without its key. */
+        get: operations["get_upstream"];
+        /**
+         * Make an upstream, or replace it.
+         * @description Its key is sealed, sent to its address alone, and shown never again.
+         */
+        put: operations["put_upstream"];
+        post?: never;
+        /** Delete an upstream. Calls that run end as they would. */
+        delete: operations["delete_upstream"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/whoami": {
         parameters: {
             query?: never;
@@ -1627,6 +1848,8 @@ export interface components {
             finish_reason: string;
             /** @description Natural logarithm of the probability of each sampled token, or of the one discrete action. */
             logprobs: number[];
+            /** @description The tokens that were read, where the policy reads tokens. */
+            prompt_token_ids?: number[];
             /**
              * Format: int64
              * @description The number of tokens that were read.
@@ -1930,6 +2153,24 @@ export interface components {
             /** @description At most 1,024. */
             items: components["schemas"]["StepItem"][];
         };
+        /** @description Most that a tenant spends on an upstream: once one of them is reached, no further call begins. */
+        Budget: {
+            /**
+             * Format: int64
+             * @description Calls.
+             */
+            calls?: number | null;
+            /**
+             * Format: double
+             * @description Their cost, by the upstream's price.
+             */
+            cost?: number | null;
+            /**
+             * Format: int64
+             * @description Tokens that they read and write.
+             */
+            tokens?: number | null;
+        };
         /** @description One tool call of a turn. */
         Call: {
             /** @description Its arguments; an empty object when left out. */
@@ -1940,6 +2181,27 @@ export interface components {
             id: string;
             /** @description The tool's name. */
             tool: string;
+        };
+        /** @example call_0197a3c2f2a87c53b0a1d5e6f7089abc */
+        CallId: string;
+        /**
+         * @description The operation that was called.
+         * @enum {string}
+         */
+        CallKind: "chat_completions" | "responses" | "messages" | "generate_content";
+        /**
+         * @description The end of a model call.
+         * @enum {string}
+         */
+        CallOutcome: "completed" | "failed" | "cancelled";
+        /** @description The tokens of a call, as the engine saw and produced them. Nothing here is tokenised again. */
+        CallTokens: {
+            /** @description The tokens that it sampled, with the one that ended it; null where the upstream does not tell. */
+            completion_token_ids?: number[] | null;
+            /** @description Natural logarithm of the probability of each sampled token, as long as `completion_token_ids`; null where the upstream does not tell. */
+            logprobs?: number[] | null;
+            /** @description All tokens that the model read; null where the upstream does not tell. */
+            prompt_token_ids?: number[] | null;
         };
         /** @description The capabilities of sessions of an environment; an unsupported call is `409 not_supported`. */
         Capabilities: {
@@ -2042,7 +2304,7 @@ export interface components {
          */
         CloseReason: "deleted" | "expired" | "idle" | "run_ended" | "lost";
         /** @enum {string} */
-        Code: "malformed" | "unauthorized" | "forbidden" | "not_found" | "unknown_environment" | "unknown_task" | "method_not_allowed" | "request_timeout" | "step_conflict" | "step_ahead" | "wrong_episode" | "episode_over" | "not_supported" | "faulty_definition" | "run_over" | "conflict" | "job_conflict" | "job_over" | "lease_lost" | "session_over" | "session_lost" | "too_large" | "quota_exceeded" | "unsupported_media_type" | "invalid" | "key_reused" | "session_busy" | "too_many_requests" | "policy_busy" | "internal" | "unscored" | "policy_failed" | "not_recorded" | "capacity" | "unavailable" | "policy_cold" | "draining" | "store_unavailable" | "session_elsewhere" | "policy_late";
+        Code: "malformed" | "unauthorized" | "forbidden" | "not_found" | "unknown_environment" | "unknown_task" | "method_not_allowed" | "limit_reached" | "request_timeout" | "step_conflict" | "step_ahead" | "wrong_episode" | "episode_over" | "not_supported" | "faulty_definition" | "run_over" | "conflict" | "job_conflict" | "job_over" | "lease_lost" | "session_over" | "session_lost" | "too_large" | "quota_exceeded" | "unsupported_media_type" | "invalid" | "key_reused" | "session_busy" | "too_many_requests" | "policy_busy" | "internal" | "unscored" | "policy_failed" | "upstream_failed" | "not_recorded" | "capacity" | "unavailable" | "policy_cold" | "draining" | "store_unavailable" | "session_elsewhere" | "upstream_late" | "policy_late";
         /** @description Plays episodes and keeps their trajectories. */
         Collect: {
             /** @description The environments that it plays. */
@@ -2071,6 +2333,58 @@ export interface components {
         };
         /** @description A whole number, or `auto`. */
         Count: number | components["schemas"]["Auto"];
+        /** @description The size of a graph, and what it leaves out. */
+        Counts: {
+            /**
+             * Format: int64
+             * @description Nodes that continue none.
+             */
+            branches: number;
+            /**
+             * Format: int64
+             * @description Calls of the rollout.
+             */
+            calls: number;
+            /**
+             * Format: int64
+             * @description Nodes that continue another.
+             */
+            joined: number;
+            /**
+             * Format: int64
+             * @description Calls in the graph.
+             */
+            nodes: number;
+            /**
+             * Format: int64
+             * @description Nodes that no other continues: as many paths there are.
+             */
+            paths: number;
+            /** @description Calls by each reason; one call may have several. */
+            reasons: {
+                [key: string]: number;
+            };
+            /**
+             * Format: int64
+             * @description Steps that no call precedes.
+             */
+            steps_before_calls: number;
+            /**
+             * Format: int64
+             * @description Sampled tokens with loss mask 0 in every path.
+             */
+            tokens_masked: number;
+            /**
+             * Format: int64
+             * @description Trained tokens that stand again, with loss mask 0, in a later path: once for each time.
+             */
+            tokens_shared: number;
+            /**
+             * Format: int64
+             * @description Sampled tokens with loss mask 1 in exactly one path.
+             */
+            tokens_trained: number;
+        };
         CreateBatch: {
             items: {
                 /** @description Settings of the environment. */
@@ -2252,6 +2566,11 @@ export interface components {
          * @enum {string}
          */
         Device: "any" | "cpu" | "gpu";
+        /**
+         * @description The protocol that an upstream speaks.
+         * @enum {string}
+         */
+        Dialect: "openai" | "anthropic" | "gemini";
         /** @description The difference between two states. */
         Diff: {
             /** @description Where the session works on files: which of them differ, `{"data": [{"path", "change", "size", "mode"}]}`. */
@@ -2858,6 +3177,15 @@ export interface components {
          * @enum {string}
          */
         ForkKind: "state" | "files" | "none";
+        /** @description The calls of a rollout, joined by their tokens. */
+        Graph: {
+            /** @description Its size. */
+            counts: components["schemas"]["Counts"];
+            /** @description Calls with known tokens, in the order in which they began: parents before children. */
+            nodes: components["schemas"]["Node"][];
+            /** @description All other calls. */
+            omitted: components["schemas"]["Omitted"][];
+        };
         /** @example grp_0197a3c2f2a87c53b0a1d5e6f7089abc */
         GroupId: string;
         /** @description The server's health. */
@@ -3326,7 +3654,7 @@ export interface components {
             /** @description The name of the worker, for people. 1 to 200 bytes. */
             worker: string;
         };
-        /** @description Limits of an episode (`idle_ms`: of a session). */
+        /** @description Limits of an episode (`idle_ms` and those of model calls: of a session). */
         Limits: {
             /**
              * Format: int64
@@ -3338,6 +3666,21 @@ export interface components {
              * @description Milliseconds without a command after which a session is parked or ended.
              */
             idle_ms?: number | null;
+            /**
+             * Format: int64
+             * @description Model calls in a session.
+             */
+            model_calls?: number | null;
+            /**
+             * Format: double
+             * @description Cost of the model calls of a session, by the prices of their upstreams: once it is reached, no further call begins.
+             */
+            model_cost?: number | null;
+            /**
+             * Format: int64
+             * @description Tokens that model calls of a session read and write: once it is reached, no further call begins.
+             */
+            model_tokens?: number | null;
             /**
              * Format: int64
              * @description Turns in an episode.
@@ -3427,6 +3770,11 @@ export interface components {
             data: components["schemas"]["Task"][];
         };
         /** @description A whole list inside an answer. */
+        List_Upstream: {
+            /** @description All items, in order. */
+            data: components["schemas"]["Upstream"][];
+        };
+        /** @description A whole list inside an answer. */
         List_Verdict: {
             /** @description All items, in order. */
             data: components["schemas"]["Verdict"][];
@@ -3472,6 +3820,76 @@ export interface components {
             /** @description Which call a tool's result answers. */
             tool_call_id?: string | null;
         };
+        /** @description One call of a model in a session. */
+        ModelCall: components["schemas"]["CallTokens"] & {
+            /** @description When it began. */
+            begun_at: components["schemas"]["Timestamp"];
+            /**
+             * Format: double
+             * @description By the price of the upstream.
+             */
+            cost: number;
+            /**
+             * Format: int64
+             * @description Microseconds to its end.
+             */
+            duration_us: number;
+            /** @description The episode that went on when it began. */
+            episode: components["schemas"]["EpisodeId"];
+            /** @description Why it failed. */
+            error?: string | null;
+            /** @description Why sampling ended, in the upstream's own word. */
+            finish_reason?: string | null;
+            /**
+             * Format: int64
+             * @description Microseconds to the first part of the answer.
+             */
+            first_us?: number | null;
+            /** @description The call. Ids ascend in the order in which calls began. */
+            id: components["schemas"]["CallId"];
+            /**
+             * Format: int64
+             * @description Tokens that the model read, as the upstream counts.
+             */
+            input_tokens: number;
+            /** @description The operation. */
+            kind: components["schemas"]["CallKind"];
+            /** @description The model, as the caller named it. */
+            model: string;
+            /** @description Its end. */
+            outcome: components["schemas"]["CallOutcome"];
+            /**
+             * Format: int64
+             * @description Tokens that it wrote, as the upstream counts.
+             */
+            output_tokens: number;
+            /** @description The version of the weights, where the upstream tells it. */
+            policy_version?: string | null;
+            /** @description The body that was sent to the upstream, with messages and tools. */
+            request: {
+                [key: string]: unknown;
+            };
+            /** @description The body of the answer; of one that came in parts, the whole that they make; null where there is none. */
+            response: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: int64
+             * @description The last step of the episode when it began: whatever it led to comes after.
+             */
+            seq: number;
+            /** @description The session that it was made in. */
+            session: components["schemas"]["SessionId"];
+            /**
+             * Format: int32
+             * @description The HTTP status that the caller got.
+             */
+            status: number;
+            /** @description True if the answer was sent in parts. */
+            streamed: boolean;
+            /** @description The upstream that answered, or the policy (`pol_..`). */
+            upstream: string;
+        };
         /** @description Size of a model that is made from scratch. */
         ModelSize: {
             /**
@@ -3489,6 +3907,31 @@ export interface components {
              * @description Width of a layer; 128 where left out. A multiple of 2 x heads.
              */
             width?: number | null;
+        };
+        /** @description One call in the graph. The tokens of the nodes from a root to this one, context before completion, are what the engine saw. */
+        Node: {
+            /** @description The call. */
+            call: components["schemas"]["CallId"];
+            /** @description The tokens that the model sampled. */
+            completion_token_ids: number[];
+            /** @description Tokens of its prompt after those of its parent. The model did not sample them: their loss mask is 0. */
+            context_token_ids: number[];
+            /** @description Log-probability of each sampled token; null where none are known that belong to the tokens. */
+            logprobs?: number[] | null;
+            parent?: components["schemas"]["CallId"] | null;
+            /** @description The version of the weights, where the upstream tells it. */
+            policy_version?: string | null;
+            /** @description Why not, or what else is to be known. */
+            reasons: components["schemas"]["Reason"][];
+            /** @description Rewards of the steps between this call and the next. */
+            rewards: components["schemas"]["StepReward"][];
+            /**
+             * Format: int64
+             * @description The last step of the episode when the call began.
+             */
+            seq: number;
+            /** @description True if the loss mask of the completion is 1. */
+            trainable: boolean;
         };
         /** @description The observation of an environment after a reset or a step. */
         Observation: {
@@ -3516,6 +3959,15 @@ export interface components {
              * @description Most bytes of `text`; the cut never splits a character.
              */
             text_bytes?: number | null;
+        };
+        /** @description A call that is not in the graph. */
+        Omitted: {
+            /** @description The call. */
+            call: components["schemas"]["CallId"];
+            /** @description Why. */
+            reason: components["schemas"]["Reason"];
+            /** @description Rewards of the steps between this call and the next. */
+            rewards: components["schemas"]["StepReward"][];
         };
         /** @description One task. */
         OneTask: {
@@ -3696,6 +4148,13 @@ export interface components {
             next_cursor?: string | null;
         };
         /** @description One page of a keyset-paginated list. */
+        Page_ModelCall: {
+            /** @description The rows of this page. */
+            data: components["schemas"]["ModelCall"][];
+            /** @description The `cursor` of the next page; null on the last one. */
+            next_cursor?: string | null;
+        };
+        /** @description One page of a keyset-paginated list. */
         Page_Policy: {
             /** @description The rows of this page. */
             data: components["schemas"]["Policy"][];
@@ -3773,6 +4232,19 @@ export interface components {
         PolicyFrom: string;
         /** @example pol_0197a3c2f2a87c53b0a1d5e6f7089abc */
         PolicyId: string;
+        /** @description Price of tokens, in whatever unit the tenant counts costs in. */
+        Price: {
+            /**
+             * Format: double
+             * @description Of a million tokens that a model reads.
+             */
+            input_per_million: number;
+            /**
+             * Format: double
+             * @description Of a million tokens that it writes.
+             */
+            output_per_million: number;
+        };
         /** @description An error answer. */
         Problem: {
             /** @description Stable and listed in [`Code`]. */
@@ -3859,11 +4331,48 @@ export interface components {
             /** @description Notes from reading it, such as tasks that can be played on one engine alone. */
             notes?: string[];
         };
+        /** @description Makes an upstream, or replaces the one of this name. */
+        PutUpstream: {
+            budget?: components["schemas"]["Budget"] | null;
+            /**
+             * Format: int32
+             * @description Calls that may run at once, further ones wait; no limit where left out.
+             */
+            calls_at_once?: number | null;
+            /** @description The protocol that it speaks. */
+            dialect: components["schemas"]["Dialect"];
+            /** @description Fields that are added to the body of each call, such as those that make an engine return token ids. */
+            extra?: {
+                [key: string]: unknown;
+            };
+            /** @description Its key, sent with each call and shown never again; what was stored stays where it is left out and the address is the same. */
+            key?: string | null;
+            /**
+             * @description 1 to 256 models that sessions may call, by the name that they use: the name that the upstream knows. `*` stands for every name that no
+             *     upstream has, for agents whose model cannot be chosen.
+             */
+            models: {
+                [key: string]: string;
+            };
+            price?: components["schemas"]["Price"] | null;
+            /**
+             * Format: int64
+             * @description Longest wait for the next part of an answer, in milliseconds; 600,000 where left out.
+             */
+            silence_max_ms?: number | null;
+            /** @description Address below which its calls are, such as `https://api.openai.com/v1` or `http://127.0.0.1:8000/v1`. */
+            url: string;
+        };
         /**
          * @description The future randomness of forks.
          * @enum {string}
          */
         Randomness: "same" | "split";
+        /**
+         * @description Why a call is not trained, or what a trainer should know of one that is.
+         * @enum {string}
+         */
+        Reason: "failed" | "cancelled" | "no_token_ids" | "empty_completion" | "misaligned_logprobs" | "invalid_logprobs" | "withheld" | "cut" | "no_logprobs";
         /**
          * @description The way steps are stored.
          * @enum {string}
@@ -4416,6 +4925,24 @@ export interface components {
          * @enum {string}
          */
         Sort: "app";
+        /** @description Spent by calls that are over. */
+        Spent: {
+            /**
+             * Format: int64
+             * @description Calls.
+             */
+            calls: number;
+            /**
+             * Format: double
+             * @description Their cost.
+             */
+            cost: number;
+            /**
+             * Format: int64
+             * @description Tokens that they read and wrote.
+             */
+            tokens: number;
+        };
         /** @description A split. */
         Split: {
             /** @description Its name. */
@@ -4548,6 +5075,19 @@ export interface components {
              */
             seq: number;
         };
+        /** @description The reward of one step. */
+        StepReward: {
+            /**
+             * Format: double
+             * @description Its reward; null where none is defined.
+             */
+            reward?: number | null;
+            /**
+             * Format: int64
+             * @description The step's number.
+             */
+            seq: number;
+        };
         /** @description The answer of a step. */
         Stepped: {
             /**
@@ -4599,6 +5139,55 @@ export interface components {
         TakeSnapshot: {
             /** @description A name for people. */
             name?: string | null;
+        };
+        /** @description The size of an export, and what it leaves out. */
+        Tally: {
+            /**
+             * Format: int64
+             * @description Calls that are not in the export: the form asks for token ids or log-probabilities that are unknown.
+             */
+            calls_left_out: number;
+            /**
+             * Format: int64
+             * @description Of these, rollouts that were not scored: none of them has a reward.
+             */
+            not_scored: number;
+            /**
+             * Format: int64
+             * @description Of these, rollouts that were scored and that no trainer may learn from: none of them has a reward.
+             */
+            not_trainable: number;
+            /**
+             * Format: int64
+             * @description Paths that are not in the export: no token of them is trained, or the form asks for log-probabilities that are unknown.
+             */
+            paths_left_out: number;
+            /**
+             * Format: int64
+             * @description Lines, rows or samples that were written.
+             */
+            records: number;
+            /**
+             * Format: int64
+             * @description Rollouts that were given.
+             */
+            rollouts: number;
+            /**
+             * Format: int64
+             * @description Rollouts that are not in the export: without a reward where the form cannot say so, or without a path where it is made of
+             *     paths.
+             */
+            rollouts_left_out: number;
+            /**
+             * Format: int64
+             * @description Tokens with loss mask 1 that were written.
+             */
+            tokens_trained: number;
+            /**
+             * Format: int64
+             * @description Of these, rollouts without any token that can be trained.
+             */
+            without_tokens: number;
         };
         /** @description One task of a split, without anything that gives its answer away. */
         Task: {
@@ -4734,6 +5323,41 @@ export interface components {
              * @example fine-tune
              */
             purpose: string;
+        };
+        /** @description An upstream, without its key. */
+        Upstream: {
+            budget?: components["schemas"]["Budget"] | null;
+            /**
+             * Format: int32
+             * @description Calls that may run at once.
+             */
+            calls_at_once?: number | null;
+            /** @description The protocol that it speaks. */
+            dialect: components["schemas"]["Dialect"];
+            /** @description Fields that are added to the body of each call. */
+            extra: {
+                [key: string]: unknown;
+            };
+            /** @description True if a key is stored. */
+            has_key: boolean;
+            /** @description Models that sessions may call, by the name that they use. */
+            models: {
+                [key: string]: string;
+            };
+            /** @description Its name in its tenant. */
+            name: string;
+            price?: components["schemas"]["Price"] | null;
+            /**
+             * Format: int64
+             * @description Longest wait for the next part of an answer, in milliseconds.
+             */
+            silence_max_ms: number;
+            /** @description Spent on it since it was put. */
+            spent: components["schemas"]["Spent"];
+            /** @description When it was made or replaced last. */
+            updated_at: components["schemas"]["Timestamp"];
+            /** @description Address below which its calls are. */
+            url: string;
         };
         /** @description The usage of an episode. */
         Usage: {
@@ -4889,7 +5513,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `forbidden`: The credential does not reach this far. */
+        /** @description `forbidden`: The credential does not reach this far. `limit_reached`: A limit of model calls is reached. */
         Problem403: {
             headers: {
                 "x-request-id"?: string;
@@ -5000,7 +5624,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `policy_failed`: The worker of the policy could not answer. */
+        /** @description `policy_failed`: The worker of the policy could not answer. `upstream_failed`: The upstream of a model call failed, or cannot be reached. */
         Problem502: {
             headers: {
                 "x-request-id"?: string;
@@ -5021,7 +5645,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `policy_late`: The policy did not answer in time. */
+        /** @description `upstream_late`: The upstream of a model call was silent for too long. `policy_late`: The policy did not answer in time. */
         Problem504: {
             headers: {
                 "x-request-id"?: string;
@@ -5029,6 +5653,17 @@ export interface components {
             };
             content: {
                 "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused, in the form of the dialect; what the upstream refuses comes in its own words, with its status. */
+        RefusalOfAModelCall: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
             };
         };
     };
@@ -6351,6 +6986,77 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    list_calls: {
+        parameters: {
+            query?: {
+                /** @description Most rows. */
+                limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: components["schemas"]["EpisodeId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ModelCall"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_graph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["EpisodeId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The graph. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graph"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     get_step: {
         parameters: {
             query?: never;
@@ -6497,6 +7203,61 @@ export interface operations {
             410: components["responses"]["Problem410"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    export_episodes: {
+        parameters: {
+            query: {
+                /** @description The form. */
+                format: "openenv" | "verl" | "skyrl" | "trl" | "verifiers" | "tinker" | "atif" | "inspect" | "parquet" | "jsonl";
+                /** @description The tally alone: how much there is, and what the form leaves out. */
+                tally?: boolean;
+                /** @description Episodes of this session alone. */
+                session?: components["schemas"]["SessionId"];
+                /** @description Episodes of this run alone. */
+                run?: components["schemas"]["RunId"];
+                /** @description Episodes of this group alone. */
+                group?: components["schemas"]["GroupId"];
+                /** @description Episodes of this environment alone; `family/name`, optionally `@version`. */
+                environment?: string;
+                /** @description Episodes whose first verdict has this status alone. */
+                status?: "scored" | "timeout" | "infra_error" | "verifier_error" | "invalid";
+                /** @description Episodes with at least this score alone. */
+                score_min?: number;
+                /** @description Episodes with at most this score alone. */
+                score_max?: number;
+                /** @description Episodes all of whose completed calls were answered by this version of the weights alone. */
+                policy_version?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The export; with `tally`, its size. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tally"];
+                    "application/vnd.apache.parquet": string;
+                    "application/x-ndjson": string;
+                    "application/zip": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -8321,6 +9082,305 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    messages: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "max_tokens": 64,
+                 *       "messages": [
+                 *         {
+                 *           "content": "2 + 2?",
+                 *           "role": "user"
+                 *         }
+                 *       ],
+                 *       "model": "policy"
+                 *     }
+                 */
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The message; with `stream`, its events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            400: components["responses"]["RefusalOfAModelCall"];
+            401: components["responses"]["RefusalOfAModelCall"];
+            403: components["responses"]["RefusalOfAModelCall"];
+            404: components["responses"]["RefusalOfAModelCall"];
+            408: components["responses"]["RefusalOfAModelCall"];
+            410: components["responses"]["RefusalOfAModelCall"];
+            413: components["responses"]["RefusalOfAModelCall"];
+            429: components["responses"]["RefusalOfAModelCall"];
+            500: components["responses"]["RefusalOfAModelCall"];
+            502: components["responses"]["RefusalOfAModelCall"];
+            503: components["responses"]["RefusalOfAModelCall"];
+            504: components["responses"]["RefusalOfAModelCall"];
+        };
+    };
+    anthropic_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The models. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            400: components["responses"]["RefusalOfAModelCall"];
+            401: components["responses"]["RefusalOfAModelCall"];
+            403: components["responses"]["RefusalOfAModelCall"];
+            404: components["responses"]["RefusalOfAModelCall"];
+            408: components["responses"]["RefusalOfAModelCall"];
+            410: components["responses"]["RefusalOfAModelCall"];
+            413: components["responses"]["RefusalOfAModelCall"];
+            429: components["responses"]["RefusalOfAModelCall"];
+            500: components["responses"]["RefusalOfAModelCall"];
+            502: components["responses"]["RefusalOfAModelCall"];
+            503: components["responses"]["RefusalOfAModelCall"];
+            504: components["responses"]["RefusalOfAModelCall"];
+        };
+    };
+    gemini_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The models. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            400: components["responses"]["RefusalOfAModelCall"];
+            401: components["responses"]["RefusalOfAModelCall"];
+            403: components["responses"]["RefusalOfAModelCall"];
+            404: components["responses"]["RefusalOfAModelCall"];
+            408: components["responses"]["RefusalOfAModelCall"];
+            410: components["responses"]["RefusalOfAModelCall"];
+            413: components["responses"]["RefusalOfAModelCall"];
+            429: components["responses"]["RefusalOfAModelCall"];
+            500: components["responses"]["RefusalOfAModelCall"];
+            502: components["responses"]["RefusalOfAModelCall"];
+            503: components["responses"]["RefusalOfAModelCall"];
+            504: components["responses"]["RefusalOfAModelCall"];
+        };
+    };
+    generate_content: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+                /** @description `MODEL:generateContent`, or `MODEL:streamGenerateContent` with `?alt=sse`. */
+                call: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "contents": [
+                 *         {
+                 *           "parts": [
+                 *             {
+                 *               "text": "2 + 2?"
+                 *             }
+                 *           ],
+                 *           "role": "user"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The content; streamed, its parts as server-sent events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            400: components["responses"]["RefusalOfAModelCall"];
+            401: components["responses"]["RefusalOfAModelCall"];
+            403: components["responses"]["RefusalOfAModelCall"];
+            404: components["responses"]["RefusalOfAModelCall"];
+            408: components["responses"]["RefusalOfAModelCall"];
+            410: components["responses"]["RefusalOfAModelCall"];
+            413: components["responses"]["RefusalOfAModelCall"];
+            429: components["responses"]["RefusalOfAModelCall"];
+            500: components["responses"]["RefusalOfAModelCall"];
+            502: components["responses"]["RefusalOfAModelCall"];
+            503: components["responses"]["RefusalOfAModelCall"];
+            504: components["responses"]["RefusalOfAModelCall"];
+        };
+    };
+    chat_completions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "messages": [
+                 *         {
+                 *           "content": "2 + 2?",
+                 *           "role": "user"
+                 *         }
+                 *       ],
+                 *       "model": "policy"
+                 *     }
+                 */
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The completion; with `stream`, its chunks as server-sent events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            400: components["responses"]["RefusalOfAModelCall"];
+            401: components["responses"]["RefusalOfAModelCall"];
+            403: components["responses"]["RefusalOfAModelCall"];
+            404: components["responses"]["RefusalOfAModelCall"];
+            408: components["responses"]["RefusalOfAModelCall"];
+            410: components["responses"]["RefusalOfAModelCall"];
+            413: components["responses"]["RefusalOfAModelCall"];
+            429: components["responses"]["RefusalOfAModelCall"];
+            500: components["responses"]["RefusalOfAModelCall"];
+            502: components["responses"]["RefusalOfAModelCall"];
+            503: components["responses"]["RefusalOfAModelCall"];
+            504: components["responses"]["RefusalOfAModelCall"];
+        };
+    };
+    openai_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The models. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            400: components["responses"]["RefusalOfAModelCall"];
+            401: components["responses"]["RefusalOfAModelCall"];
+            403: components["responses"]["RefusalOfAModelCall"];
+            404: components["responses"]["RefusalOfAModelCall"];
+            408: components["responses"]["RefusalOfAModelCall"];
+            410: components["responses"]["RefusalOfAModelCall"];
+            413: components["responses"]["RefusalOfAModelCall"];
+            429: components["responses"]["RefusalOfAModelCall"];
+            500: components["responses"]["RefusalOfAModelCall"];
+            502: components["responses"]["RefusalOfAModelCall"];
+            503: components["responses"]["RefusalOfAModelCall"];
+            504: components["responses"]["RefusalOfAModelCall"];
+        };
+    };
+    responses: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["schemas"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "input": "2 + 2?",
+                 *       "model": "policy"
+                 *     }
+                 */
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The response; with `stream`, its events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            400: components["responses"]["RefusalOfAModelCall"];
+            401: components["responses"]["RefusalOfAModelCall"];
+            403: components["responses"]["RefusalOfAModelCall"];
+            404: components["responses"]["RefusalOfAModelCall"];
+            408: components["responses"]["RefusalOfAModelCall"];
+            410: components["responses"]["RefusalOfAModelCall"];
+            413: components["responses"]["RefusalOfAModelCall"];
+            429: components["responses"]["RefusalOfAModelCall"];
+            500: components["responses"]["RefusalOfAModelCall"];
+            502: components["responses"]["RefusalOfAModelCall"];
+            503: components["responses"]["RefusalOfAModelCall"];
+            504: components["responses"]["RefusalOfAModelCall"];
+        };
+    };
     speak_mcp: {
         parameters: {
             query?: never;
@@ -8942,6 +10002,138 @@ export interface operations {
             410: components["responses"]["Problem410"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_upstreams: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All upstreams of the tenant. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_Upstream"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_upstream: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The upstream. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upstream"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_upstream: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "dialect": "openai",
+                 *       "extra": {
+                 *         "logprobs": true,
+                 *         "return_token_ids": true
+                 *       },
+                 *       "models": {
+                 *         "policy": "Qwen/Qwen3-8B"
+                 *       },
+                 *       "url": "http://127.0.0.1:8000/v1"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PutUpstream"];
+            };
+        };
+        responses: {
+            /** @description The upstream. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upstream"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_upstream: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The upstream is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
             500: components["responses"]["Problem500"];
             503: components["responses"]["Problem503"];
         };

@@ -4,6 +4,7 @@ mod durability;
 mod files;
 mod jobs;
 mod lists;
+mod model_calls;
 mod others;
 mod records;
 mod sample;
@@ -121,6 +122,9 @@ on_both_engines! {
         expired_sessions_come_oldest_first,
         open_sessions_of_a_run_are_paged,
         snapshots_and_episodes_come_in_order;
+    model_calls:
+        model_calls_are_read_in_order_and_summed,
+        an_upstream_is_replaced_and_deleted;
     others:
         a_run_lives_until_it_ends,
         a_run_that_exists_is_answered,

@@ -41,7 +41,13 @@ pub(super) fn session() -> SessionRow {
         closed_reason: None,
         record: RecordMode::Sync,
         verify: VerifyMode::Manual,
-        limits: Limits { steps: Some(u64::MAX), calls: None, wall_ms: Some(1), idle_ms: Some(2) },
+        limits: Limits {
+            steps: Some(u64::MAX),
+            wall_ms: Some(1),
+            idle_ms: Some(2),
+            model_cost: Some(0.5),
+            ..Limits::default()
+        },
         observe: Arc::new(Observe {
             text_bytes: Some(16_000),
             keep: Some(Keep::Both),
