@@ -59,7 +59,7 @@ mod tests {
         assert!(!sealed.windows(9).any(|bytes| bytes == b"sk-secret"));
         assert_eq!(seals.open("upstream b of t", &sealed), Err(SealError));
         assert_eq!(Seals::new(&RootSecret::from_text("other")).open("upstream a of t", &sealed), Err(SealError));
-        let mut changed = sealed.clone();
+        let mut changed = sealed;
         *changed.last_mut().unwrap() ^= 1;
         assert_eq!(seals.open("upstream a of t", &changed), Err(SealError));
         assert_eq!(seals.open("upstream a of t", b"short"), Err(SealError));

@@ -94,7 +94,7 @@ pub(super) async fn an_upstream_is_replaced_and_deleted(fixture: &mut Fixture) {
     for row in [&row, &other] {
         store.put_upstream(row).await.expect("a row");
     }
-    assert_eq!(store.upstreams(TENANT).await.expect("rows"), [row.clone()]);
+    assert_eq!(store.upstreams(TENANT).await.expect("rows"), std::slice::from_ref(&row));
     let replaced = UpstreamRow { sealed_key: vec![1], updated_at: at(2), ..row };
     store.put_upstream(&replaced).await.expect("a row");
     assert_eq!(store.upstream(TENANT, "local").await.expect("a query"), Some(replaced));
