@@ -247,7 +247,9 @@ pub(super) async fn gemini_models(State(app): State<App>, onlooker: Onlooker) ->
 }
 
 async fn models(app: &App, onlooker: &Onlooker, dialect: Dialect) -> Result<Response, Failure> {
-    let names = app.model_calls().models(&onlooker.principal.tenant, dialect).await?;
+    let Onlooker { principal, session } = onlooker;
+    app.sessions().standing(&principal.tenant, *session).await?;
+    let names = app.model_calls().models(&principal.tenant, dialect).await?;
     let names = names.iter().filter(|name| *name != "*");
     let listed = match dialect {
         Dialect::Openai => {

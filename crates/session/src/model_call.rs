@@ -38,23 +38,22 @@ impl Sessions {
     pub async fn standing(&self, tenant: &Tenant, id: SessionId) -> Result<Standing, SessionError> {
         let now = self.0.clock.now();
         let cell = self.0.table.get(&id).map(|cell| Arc::clone(&cell));
-        if let Some(cell) = cell {
-            cell.touch(now);
-            if let Some(turn) = cell.turn_now()
-                && let Slot::Live(live) = &*turn
-                && *live.row.tenant == **tenant
-                && !live.ledger.failed()
-            {
-                if live.row.expires_at <= now {
-                    return Err(SessionError::Over(CloseReason::Expired));
-                }
-                return Ok(Standing {
-                    episode: live.episode.id,
-                    started_at: live.episode.started_at,
-                    seq: live.seq,
-                    limits: live.row.limits,
-                });
+        if let Some(cell) = &cell
+            && let Some(turn) = cell.turn_now()
+            && let Slot::Live(live) = &*turn
+            && *live.row.tenant == **tenant
+            && !live.ledger.failed()
+        {
+            if live.row.expires_at <= now {
+                return Err(SessionError::Over(CloseReason::Expired));
             }
+            cell.touch(now);
+            return Ok(Standing {
+                episode: live.episode.id,
+                started_at: live.episode.started_at,
+                seq: live.seq,
+                limits: live.row.limits,
+            });
         }
         let row = self.0.store.session(tenant, id).await?.ok_or(SessionError::NotFound("session"))?;
         if row.state == SessionState::Closed {
@@ -62,6 +61,9 @@ impl Sessions {
         }
         if row.expires_at <= now {
             return Err(SessionError::Over(CloseReason::Expired));
+        }
+        if let Some(cell) = cell {
+            cell.touch(now);
         }
         let episode = self.0.store.episode(tenant, row.episode).await?.ok_or_else(|| missing("episode"))?;
         let seq = match episode.seq {
