@@ -157,8 +157,14 @@ class World:
 
     def good(self, method, path):
         """A path that leads somewhere and a body that is good there; None for routes that are other people's protocols."""
-        if path.startswith("/openenv/") or path.endswith("/mcp"):
+        if path.startswith("/openenv/") or path.endswith("/mcp") or "/llm/" in path:
             return None
+        if path == "/v1/upstreams/{name}":
+            return "/v1/upstreams/a", {
+                "dialect": "openai", "url": "http://127.0.0.1:9/v1", "key": "a", "models": {"a": "b"}, "extra": {"a": 1},
+                "price": {"input_per_million": 1.0, "output_per_million": 1.0}, "budget": {"calls": 1, "tokens": 1, "cost": 1.0},
+                "calls_at_once": 1, "silence_max_ms": 1_000,
+            }
         if path == "/v1/sessions":
             return path, {
                 "environment": "bench/counter", "task": {"split": "train", "index": 0}, "seed": 3, "config": {}, "count": 1,
