@@ -29,8 +29,8 @@ use super::page;
 use super::problem::{Failure, internal};
 use crate::app::App;
 
-/// Episodes of an export that are looked up at once.
-const EPISODES_PER_PAGE: u32 = 100;
+/// Episodes or calls that are read from the store at once.
+const ROWS_PER_PAGE: u32 = 100;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -79,8 +79,8 @@ async fn rollout(app: &App, tenant: &Tenant, episode: EpisodeId) -> Result<Rollo
     let trajectory = app.sessions().trajectory(tenant, episode).await?;
     let (mut calls, mut after) = (Vec::new(), None);
     loop {
-        let page = app.sessions().model_calls(tenant, episode, after, EPISODES_PER_PAGE).await?;
-        let last = page.len() < EPISODES_PER_PAGE as usize;
+        let page = app.sessions().model_calls(tenant, episode, after, ROWS_PER_PAGE).await?;
+        let last = page.len() < ROWS_PER_PAGE as usize;
         calls.extend(page);
         after = calls.last().map(|call: &ModelCall| call.id);
         if last {
@@ -211,9 +211,9 @@ impl Export {
                 if self.over {
                     return Ok(None);
                 }
-                let asked = PageRequest { before: self.before.take(), limit: EPISODES_PER_PAGE };
+                let asked = PageRequest { before: self.before.take(), limit: ROWS_PER_PAGE };
                 self.page = self.app.sessions().episodes(&self.tenant, &self.filter, &asked).await?;
-                self.over = self.page.len() < EPISODES_PER_PAGE as usize;
+                self.over = self.page.len() < ROWS_PER_PAGE as usize;
                 self.before = self.page.last().map(|episode| episode.id.to_string());
                 self.page.reverse();
                 continue;

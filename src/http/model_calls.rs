@@ -64,13 +64,12 @@ pub(super) async fn guard(State(gate): State<Gate>, mut request: Request, next: 
     };
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {
         let problem = *failure.0;
-        let (headers, body) = response.into_parts();
-        drop(body);
+        let (parts, _) = response.into_parts();
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let form = refusal_body(dialect, status.as_u16(), problem.code.as_str(), &problem.detail);
         response = refused(status, &form);
         for name in [RETRY_AFTER, WWW_AUTHENTICATE] {
-            response.headers_mut().extend(headers.headers.get(&name).map(|value| (name, value.clone())));
+            response.headers_mut().extend(parts.headers.get(&name).map(|value| (name, value.clone())));
         }
     }
     response

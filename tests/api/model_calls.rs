@@ -10,8 +10,23 @@ use crate::support::upstream::Upstream;
 /// Planted as the key of every upstream.
 const KEY: &str = "sk-marker-6b1f0c2e";
 /// Models whose names say how they behave.
-const BEHAVIOURS: [&str; 13] =
-    ["plain", "refuse", "busy", "broken", "elsewhere", "other", "huge", "hang", "echo", "cut", "drip", "fails", "late"];
+const BEHAVIOURS: [&str; 15] = [
+    "plain",
+    "refuse",
+    "busy",
+    "broken",
+    "elsewhere",
+    "other",
+    "huge",
+    "hang",
+    "echo",
+    "cut",
+    "drip",
+    "fails",
+    "late",
+    "spells",
+    "tells",
+];
 
 async fn put(server: &TestServer, name: &str, body: &Value) -> Answer {
     read(server.request(Method::PUT, &format!("/v1/upstreams/{name}")).json(body)).await
@@ -291,9 +306,7 @@ async fn a_caller_who_goes_away_has_its_call_recorded_as_cancelled() {
     // A server that stops waits for no model.
     let mut stuck = tokio::task::JoinSet::new();
     stuck.spawn(chat(&server, &session, &ask("my-hang")).send());
-    while upstream.asked().len() < 3 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    upstream.was_asked(3).await;
     server.stop().await;
     let answered = stuck.join_next().await.expect("a task").expect("no panic").expect("an answer");
     assert_eq!(answered.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -352,6 +365,20 @@ async fn the_key_of_an_upstream_is_nowhere_but_at_the_upstream() {
     assert_eq!((listed["data"].as_array().unwrap().len(), &listed["data"][0]["has_key"]), (3, &json!(true)));
     seen.push_str(&listed.to_string());
     seen.push_str(&serde_json::to_string(&calls(&server, &session).await).unwrap());
+    for model in ["my-spells", "my-tells"] {
+        let mut body = ask(model);
+        body["stream"] = json!(true);
+        let mut response = chat(&server, &session, &body).send().await.unwrap();
+        let mut text = Vec::new();
+        while let Ok(Some(chunk)) = response.chunk().await {
+            text.extend_from_slice(&chunk);
+        }
+        if model == "my-tells" {
+            seen.push_str(std::str::from_utf8(&text).unwrap());
+        }
+    }
+    seen.push_str(&serde_json::to_string(&calls(&server, &session).await).unwrap());
+    assert!(seen.contains("I know ***") && seen.contains("it is ***"), "{seen}");
     assert!(seen.contains("Bearer ***"), "the upstream shows what it was sent: {seen}");
     assert!(!seen.contains(KEY), "{seen}");
     let metrics = server.request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures::stream;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// A request that it got.
@@ -25,7 +26,7 @@ pub struct Asked {
 /// A running model server; it ends when it is dropped.
 pub struct Upstream {
     pub address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<watch::Sender<Vec<Asked>>>,
     _serving: JoinSet<()>,
 }
 
@@ -33,16 +34,22 @@ impl Upstream {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let asked = Arc::new(watch::Sender::new(Vec::new()));
         let router = Router::new().fallback(answer).with_state(Arc::clone(&asked));
         let mut serving = JoinSet::new();
         serving.spawn(async move { axum::serve(listener, router).await.expect("it serves") });
         Self { address, asked, _serving: serving }
     }
 
+    /// Waits until it was asked so often.
+    pub async fn was_asked(&self, times: usize) {
+        let mut asked = self.asked.subscribe();
+        asked.wait_for(|asked| asked.len() >= times).await.expect("the sender is here");
+    }
+
     /// Everything that it was asked so far.
     pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().expect("no panic").clone()
+        self.asked.borrow().clone()
     }
 }
 
@@ -71,14 +78,16 @@ fn chunks(with_usage: bool) -> Vec<String> {
     chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect()
 }
 
-async fn answer(State(asked): State<Arc<Mutex<Vec<Asked>>>>, request: Request) -> Response {
+async fn answer(State(asked): State<Arc<watch::Sender<Vec<Asked>>>>, request: Request) -> Response {
     let (path, headers) = (request.uri().to_string(), request.headers().clone());
     let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.expect("a body");
     let body: Value = serde_json::from_slice(&body).expect("JSON");
     let model =
         body["model"].as_str().or_else(|| path.split("models/").nth(1)?.split(':').next()).unwrap_or("").to_owned();
     let echo = format!("{:?}", headers.get("authorization"));
-    asked.lock().expect("no panic").push(Asked { path: path.clone(), headers, body: body.clone() });
+    let key = headers.get("authorization").and_then(|key| key.to_str().ok()).unwrap_or_default().to_owned();
+    let one = Asked { path: path.clone(), headers, body: body.clone() };
+    asked.send_modify(|asked| asked.push(one));
     let json_of = |status: u16, body: Value| (StatusCode::from_u16(status).unwrap(), axum::Json(body)).into_response();
     let events = |pieces: Vec<String>, then_hang: bool| {
         let pieces = stream::iter(pieces.into_iter().map(|piece| Ok::<_, Infallible>(Bytes::from(piece))));
@@ -109,6 +118,21 @@ async fn answer(State(asked): State<Arc<Mutex<Vec<Asked>>>>, request: Request) -
         }
         "cut" => events(chunks(false), false),
         "drip" => events(chunks(false), true),
+        // Its key letter by letter, and in an error.
+        "spells" => {
+            let letters = format!("I know {}", key.trim_start_matches("Bearer "));
+            let letter = |letter: char| json!({"choices": [{"index": 0, "delta": {"content": letter.to_string()}}]});
+            let mut pieces: Vec<String> = letters.chars().map(|one| format!("data: {}\n\n", letter(one))).collect();
+            pieces.push("data: [DONE]\n\n".to_owned());
+            events(pieces, false)
+        }
+        "tells" => events(
+            vec![format!(
+                "data: {}\n\n",
+                json!({"error": {"message": format!("it is {}", key.trim_start_matches("Bearer "))}})
+            )],
+            false,
+        ),
         "fails" => {
             let mut pieces = chunks(false);
             pieces.push("data: {\"error\": {\"message\": \"out of memory\"}}\n\n".to_owned());

@@ -42,10 +42,11 @@ struct Counted {
     running: u64,
 }
 
-/// A call that runs. What it spent is counted when it is over; one that is dropped before counts as a call without tokens.
+/// A call that runs. It is counted when it is over, with what it spent; one that did not take place is not.
 #[derive(Debug)]
 pub(crate) struct Running {
     meter: Arc<Meter>,
+    took_place: bool,
     tokens: u64,
     cost: f64,
 }
@@ -84,11 +85,16 @@ impl Meter {
         }
         counted.running += 1;
         drop(counted);
-        Ok(Running { meter: Arc::clone(self), tokens: 0, cost: 0.0 })
+        Ok(Running { meter: Arc::clone(self), took_place: false, tokens: 0, cost: 0.0 })
     }
 }
 
 impl Running {
+    /// Counts the call, whatever it spends.
+    pub(crate) const fn take_place(&mut self) {
+        self.took_place = true;
+    }
+
     /// Counts what the call spent.
     pub(crate) const fn spend(&mut self, tokens: u64, cost: f64) {
         (self.tokens, self.cost) = (tokens, cost);
@@ -99,6 +105,9 @@ impl Drop for Running {
     fn drop(&mut self) {
         let mut counted = self.meter.0.lock();
         counted.running -= 1;
+        if !self.took_place {
+            return;
+        }
         counted.spent.calls += 1;
         counted.spent.tokens += self.tokens;
         counted.spent.cost += self.cost;
@@ -109,13 +118,20 @@ impl Drop for Running {
 mod tests {
     use super::*;
 
+    /// A call that takes place.
+    fn call(meter: &Arc<Meter>, most: &Most) -> Running {
+        let mut running = meter.begin(most).unwrap();
+        running.take_place();
+        running
+    }
+
     #[test]
     fn calls_that_run_count_and_what_they_spend_counts_when_they_are_over() {
         let meter = Meter::new(Spent::default());
         let most = Most { calls: Some(3), tokens: Some(100), cost: Some(1.0) };
-        let mut first = meter.begin(&most).unwrap();
-        let second = meter.begin(&most).unwrap();
-        drop(meter.begin(&most).unwrap());
+        let mut first = call(&meter, &most);
+        let second = call(&meter, &most);
+        drop(call(&meter, &most));
         assert_eq!(meter.begin(&most).unwrap_err(), Reached::Calls(3));
         assert_eq!(meter.spent().calls, 1);
         assert!(meter.is_running());
@@ -124,8 +140,14 @@ mod tests {
         assert_eq!(meter.spent(), Spent { calls: 3, tokens: 100, cost: 0.5 });
         let most = Most { calls: None, ..most };
         assert_eq!(meter.begin(&most).unwrap_err(), Reached::Tokens(100));
-        meter.begin(&Most { tokens: Some(101), ..most }).unwrap().spend(0, 0.5);
+        call(&meter, &Most { tokens: Some(101), ..most }).spend(0, 0.5);
         assert_eq!(meter.begin(&Most { tokens: None, ..most }).unwrap_err(), Reached::Cost(1.0));
+        let before = meter.spent();
         assert!(meter.begin(&Most::default()).is_ok());
+        assert_eq!(
+            (meter.spent(), meter.is_running()),
+            (before, false),
+            "one that is refused elsewhere does not count"
+        );
     }
 }

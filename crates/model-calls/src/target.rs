@@ -12,6 +12,7 @@ use palestra_protocol::time::Timestamp;
 use palestra_protocol::upstream::{Dialect, PutUpstream, Spent};
 use palestra_store::row::UpstreamRow;
 use palestra_store::{Store, StoreError, Tenant};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 use tokio::sync::Semaphore;
 
@@ -21,6 +22,10 @@ use super::meter::{Meter, Most};
 const KEPT_S: u64 = 5;
 /// Longest wait for the next part of an answer where nobody sets another, in milliseconds.
 pub const SILENCE_MS_DEFAULT: u64 = 600_000;
+/// Stands where the key of an upstream stood.
+const HIDDEN: &str = "***";
+/// Characters that stand for themselves in a part of a path.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The name that stands for every model that no upstream names.
 const ANY_MODEL: &str = "*";
 
@@ -70,6 +75,14 @@ impl Target {
         known.map(String::as_str).or_else(any)
     }
 
+    /// The same text without the key.
+    pub(crate) fn without_key(&self, text: String) -> String {
+        match &self.secret {
+            Some(secret) => text.replace(secret.as_str(), HIDDEN),
+            None => text,
+        }
+    }
+
     pub(crate) fn most(&self) -> Most {
         let budget = self.definition.budget.unwrap_or_default();
         Most { calls: budget.calls, tokens: budget.tokens, cost: budget.cost }
@@ -82,6 +95,8 @@ impl Target {
     /// The address of an operation.
     pub(crate) fn address(&self, kind: CallKind, model: &str, streamed: bool) -> Result<Uri, String> {
         let base = self.definition.url.trim_end_matches('/');
+        // Behind `*` the name is the caller's own: it must lead nowhere else.
+        let model = utf8_percent_encode(model, SEGMENT);
         // Models of Gemini stand in the path.
         let address = match kind {
             CallKind::ChatCompletions => format!("{base}/chat/completions"),
@@ -100,7 +115,8 @@ impl Target {
 
 /// The upstreams of a tenant.
 struct Known {
-    since: Instant,
+    /// Until when they are taken as they are.
+    until: Instant,
     targets: Vec<Arc<Target>>,
 }
 
@@ -141,8 +157,7 @@ impl Targets {
     pub(crate) fn forget(&self, tenant: &Tenant) {
         if let Some(mut known) = self.known.get_mut(tenant) {
             let targets = known.targets.clone();
-            let long_ago = Instant::now().checked_sub(Duration::from_secs(KEPT_S)).unwrap_or_else(Instant::now);
-            *known = Arc::new(Known { since: long_ago, targets });
+            *known = Arc::new(Known { until: Instant::now(), targets });
         }
     }
 
@@ -192,7 +207,7 @@ impl Targets {
 
     async fn of(&self, tenant: &Tenant) -> Result<Arc<Known>, StoreError> {
         let before = self.known.get(tenant).map(|known| Arc::clone(&known));
-        if let Some(known) = before.as_ref().filter(|known| known.since.elapsed().as_secs() < KEPT_S) {
+        if let Some(known) = before.as_ref().filter(|known| Instant::now() < known.until) {
             return Ok(Arc::clone(known));
         }
         let mut targets = Vec::new();
@@ -204,7 +219,7 @@ impl Targets {
                 None => Arc::new(self.open(row).await?),
             });
         }
-        let known = Arc::new(Known { since: Instant::now(), targets });
+        let known = Arc::new(Known { until: Instant::now() + Duration::from_secs(KEPT_S), targets });
         self.known.insert(Arc::clone(tenant), Arc::clone(&known));
         Ok(known)
     }
@@ -236,4 +251,57 @@ fn models(targets: &[Arc<Target>], dialect: Dialect) -> Vec<String> {
     models.sort_unstable();
     models.dedup();
     models
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(models: &[(&str, &str)], url: &str) -> Target {
+        let models = models.iter().map(|(name, model)| ((*name).to_owned(), (*model).to_owned())).collect();
+        let definition = PutUpstream {
+            dialect: Dialect::Gemini,
+            url: url.to_owned(),
+            key: None,
+            models,
+            extra: serde_json::Map::new(),
+            price: None,
+            budget: None,
+            calls_at_once: None,
+            silence_max_ms: None,
+        };
+        Target {
+            name: "local".to_owned(),
+            definition,
+            updated_at: Timestamp::from_milliseconds(0),
+            key: None,
+            secret: None,
+            meter: Meter::new(Spent::default()),
+            slots: None,
+        }
+    }
+
+    #[test]
+    fn a_model_in_a_path_leads_nowhere_else() {
+        let target = target(&[("*", "*")], "http://host/base/");
+        for (asked, path) in [
+            ("gemini-2.5-pro", "/base/v1beta/models/gemini-2.5-pro:generateContent"),
+            ("../../files?x=", "/base/v1beta/models/..%2F..%2Ffiles%3Fx%3D:generateContent"),
+            ("a#b", "/base/v1beta/models/a%23b:generateContent"),
+        ] {
+            let model = target.model(asked).unwrap();
+            let address = target.address(CallKind::GenerateContent, model, false).unwrap();
+            assert_eq!((address.path(), address.query()), (path, None));
+        }
+    }
+
+    #[test]
+    fn the_operator_names_hosts_at_will_and_others_those_of_the_list() {
+        let hosts = ["models.example".to_owned()];
+        assert!(allowed(&hosts, DEFAULT_TENANT, "http://10.0.0.1:8000/v1").is_ok());
+        assert!(allowed(&hosts, "other", "https://models.example/v1").is_ok());
+        for address in ["http://10.0.0.1:8000/v1", "http://models.example.evil/v1", "http://models.example@evil/v1"] {
+            assert!(allowed(&hosts, "other", address).is_err(), "{address}");
+        }
+    }
 }

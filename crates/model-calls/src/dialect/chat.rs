@@ -121,7 +121,8 @@ impl Parts {
 /// Goes on with a member: text and lists grow, tool calls grow by their index, and what names something is said once.
 fn append(known: &mut Value, name: &str, value: Value) {
     const SAID_ONCE: [&str; 4] = ["role", "id", "type", "name"];
-    let slot = &mut known[name];
+    let Value::Object(members) = known else { return };
+    let slot = members.entry(name).or_insert(Value::Null);
     match (slot, value) {
         (_, Value::Null) => {}
         (slot @ Value::Null, Value::Array(parts)) if name == "tool_calls" => {

@@ -39,7 +39,7 @@ impl Parts {
             }
             Some("content_block_start") => {
                 self.arguments.clear();
-                self.content.extend(event.remove("content_block"));
+                self.content.extend(event.remove("content_block").filter(Value::is_object));
             }
             Some("content_block_delta") => self.go_on(event.get("delta").unwrap_or(&Value::Null)),
             Some("content_block_stop") => {

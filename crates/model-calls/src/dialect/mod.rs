@@ -217,3 +217,92 @@ fn word(value: Option<&Value>) -> Option<String> {
 fn count(value: Option<&Value>) -> u64 {
     value.and_then(Value::as_u64).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Any JSON whose members have the names that parts are put together from.
+    fn anything() -> impl Strategy<Value = Value> {
+        const NAMES: &[&str] = &[
+            "type",
+            "index",
+            "choices",
+            "delta",
+            "message",
+            "content",
+            "content_block",
+            "text",
+            "tool_calls",
+            "function",
+            "arguments",
+            "logprobs",
+            "token_ids",
+            "usage",
+            "candidates",
+            "parts",
+            "finishReason",
+            "response",
+            "partial_json",
+        ];
+        const WORDS: &[&str] = &[
+            "message_start",
+            "content_block_start",
+            "content_block_delta",
+            "content_block_stop",
+            "message_delta",
+            "a",
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (-2_i64..3).prop_map(Value::from),
+            prop::sample::select(WORDS).prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 24, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::vec((prop::sample::select(NAMES), inner), 0..5)
+                    .prop_map(|members| members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn whatever_an_upstream_sends_is_taken_or_refused(events in prop::collection::vec(anything(), 0..6)) {
+            for kind in CallKind::ALL {
+                let mut assembly = Assembly::new(kind, true);
+                for event in &events {
+                    let _taken_or_refused = assembly.take(event.to_string().as_bytes());
+                }
+                let _an_answer_or_none = assembly.finish();
+                for event in &events {
+                    let _an_answer_or_none = read_answer(kind, event.to_string().as_bytes());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_a_wrong_type_are_passed_over() {
+        let mut chat = Assembly::new(CallKind::ChatCompletions, false);
+        for choice in [
+            json!({"message": "a"}),
+            json!({"delta": {"content": "b", "tool_calls": [{"function": {"arguments": "c"}}]}}),
+        ] {
+            assert_eq!(chat.take(json!({"choices": [choice]}).to_string().as_bytes()), Ok(Part::Pass));
+        }
+        let mut messages = Assembly::new(CallKind::Messages, false);
+        for event in [
+            json!({"type": "content_block_start", "content_block": "a"}),
+            json!({"type": "content_block_delta", "delta": {"text": "b"}}),
+        ] {
+            assert_eq!(messages.take(event.to_string().as_bytes()), Ok(Part::Pass));
+        }
+    }
+}

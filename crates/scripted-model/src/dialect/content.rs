@@ -16,7 +16,7 @@ pub(super) fn read(content: &Value) -> Result<Vec<Piece>, Refusal> {
     }
 }
 
-/// Reads a part: what is no text is rendered as a placeholder with a digest.
+/// Reads a part. A medium stands as the digest of its bytes.
 pub(super) fn part(part: &Value) -> Result<Piece, Refusal> {
     let text = |name: &str| part[name].as_str();
     let piece = match text("type") {
