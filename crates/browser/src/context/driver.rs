@@ -38,6 +38,7 @@ impl Driver {
         let driver = Self { shared, channel, target, waiting: Arc::new(Semaphore::new(WAITING_MAX)) };
         let tab = Tab::new(driver.channel.clone(), driver.target.clone(), is_ahead, arrivals);
         driver.shared.change(|state| {
+            state.asked_for -= 1;
             state.tabs.push(tab);
             state.front = state.tabs.len() - 1;
         });
@@ -89,11 +90,19 @@ impl Driver {
                     let (level, said) = (entry["level"].as_str(), entry["text"].as_str());
                     return state.print(level.unwrap_or_default(), said.unwrap_or_default());
                 }
+                "Page.frameRequestedNavigation" if matches!(text("disposition"), "newTab" | "newWindow") => {
+                    state.asked_for += 1;
+                    return;
+                }
                 _ => {}
             }
             let Some(tab) = state.tab(&self.target) else { return };
             match method {
                 "Page.frameStartedLoading" => drop(tab.loading.insert(frame)),
+                // A tab that a page opened loads before it is listened to, and tells of no other beginning.
+                "Page.frameStartedNavigating" if !matches!(text("navigationType"), "sameDocument" | "historySameDocument") => {
+                    tab.loading.insert(frame);
+                }
                 "Page.frameStoppedLoading" => drop(tab.loading.remove(&frame)),
                 "Network.requestWillBeSent" if SCRIPTED.contains(&text("type")) => {
                     tab.calls.insert(text("requestId").to_owned());

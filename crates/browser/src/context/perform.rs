@@ -49,6 +49,7 @@ impl Context {
             Action::ReportInfeasible { reason } => performed.infeasible = Some(reason.clone()),
             _ => {}
         }
+        self.shared.state.lock().asked_for = 0;
         match self.act(action).await {
             Ok(()) => {}
             Err(ActionFailure::Told(words)) => performed.error = Some(words),

@@ -14,6 +14,8 @@ use crate::error::BrowserError;
 
 /// Longest real time for a page to come to rest.
 const REST_MAX: Duration = Duration::from_secs(15);
+/// Longest real time until a tab is there that a link asked for: the browser opens none where it may not.
+const TAB_ASKED_FOR_MAX: Duration = Duration::from_secs(2);
 /// Longest real time that the scripts of a page run for one advance of its clock.
 const SCRIPTS_MAX: Duration = Duration::from_secs(5);
 /// Answers that the scripts of a page go on from one after the other, for one advance of its clock.
@@ -40,6 +42,7 @@ impl Context {
         let deadline = Instant::now() + REST_MAX;
         let breathe = self.clock.lock().breathe();
         self.in_every_frame(&breathe).await?;
+        self.await_tabs().await;
         let mut rest = self.rest(deadline).await?;
         let now_ms = {
             let mut clock = self.clock.lock();
@@ -75,6 +78,17 @@ impl Context {
             rest = self.wait_until_quiet(deadline).await?;
         }
         Ok(rest)
+    }
+
+    /// Waits for the tabs that links asked for: a click may be answered before the browser tells of them.
+    async fn await_tabs(&self) {
+        self.hear().await;
+        let mut changes = self.shared.changes.subscribe();
+        let are_there = || self.shared.state.lock().asked_for <= 0;
+        let opened = async { while !are_there() && changes.changed().await.is_ok() {} };
+        // Where none comes, there is none to look at.
+        let _ = tokio::time::timeout(TAB_ASKED_FOR_MAX, opened).await;
+        self.shared.state.lock().asked_for = 0;
     }
 
     pub(super) fn documents(&self) -> u64 {

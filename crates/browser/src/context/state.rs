@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub(crate) failed: VecDeque<FailedRequest>,
     /// Lines and requests that were not kept.
     pub(crate) left_out: u64,
+    /// Tabs that links asked for since the action began, less those that are there: either may be told of first.
+    pub(crate) asked_for: i32,
     /// Words that a page copied last.
     pub(crate) clipboard: String,
 }

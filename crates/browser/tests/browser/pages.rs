@@ -93,6 +93,29 @@ async fn links_lead_to_their_page_in_tabs_of_their_own() {
     world.end().await;
 }
 
+/// Waits for a style and a script, one after the other, before it is whole.
+const LINKED: &str = "<!doctype html><title>Linked</title><link rel='stylesheet' href='/style'><h1>Linked</h1><p>nothing</p>
+<script src='/script'></script>";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tab_that_a_link_opened_is_whole_when_it_is_looked_at() {
+    let Some(world) = World::start().await else { return };
+    let style = format!("h1 {{ color: red }} /*{}*/", " ".repeat(1 << 20));
+    let script = format!("document.querySelector('p').textContent = 'whole'; /*{}*/", " ".repeat(1 << 20));
+    let (context, _) = world
+        .context(&[("/", "<!doctype html><a href='/linked'>Linked</a>"), ("/linked", LINKED), ("/style", &style), ("/script", &script)])
+        .await;
+    act(&context, "goto('http://shop.test/')").await;
+    for turn in 0..20 {
+        let seen = act(&context, "click('role=link', modifiers=['Control'])").await;
+        assert_eq!((seen.tabs.len(), seen.active), (2, 1), "turn {turn}");
+        assert!(seen.text.contains("whole") && !seen.text.contains("busy"), "turn {turn}: {}", seen.text);
+        act(&context, "tab_close()").await;
+    }
+    context.dispose().await.expect("gone");
+    world.end().await;
+}
+
 /// Asks for one thing after the other, and tells the last.
 const ASKING: &str = "<!doctype html><title>Asking</title><button>Ask</button><p>nothing</p><script>
 document.querySelector('button').addEventListener('click', async () => {
