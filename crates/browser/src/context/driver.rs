@@ -100,7 +100,9 @@ impl Driver {
             match method {
                 "Page.frameStartedLoading" => drop(tab.loading.insert(frame)),
                 // A tab that a page opened loads before it is listened to, and tells of no other beginning.
-                "Page.frameStartedNavigating" if !matches!(text("navigationType"), "sameDocument" | "historySameDocument") => {
+                "Page.frameStartedNavigating"
+                    if !matches!(text("navigationType"), "sameDocument" | "historySameDocument") =>
+                {
                     tab.loading.insert(frame);
                 }
                 "Page.frameStoppedLoading" => drop(tab.loading.remove(&frame)),

@@ -94,7 +94,8 @@ async fn links_lead_to_their_page_in_tabs_of_their_own() {
 }
 
 /// Waits for a style and a script, one after the other, before it is whole.
-const LINKED: &str = "<!doctype html><title>Linked</title><link rel='stylesheet' href='/style'><h1>Linked</h1><p>nothing</p>
+const LINKED: &str =
+    "<!doctype html><title>Linked</title><link rel='stylesheet' href='/style'><h1>Linked</h1><p>nothing</p>
 <script src='/script'></script>";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -103,7 +104,12 @@ async fn a_tab_that_a_link_opened_is_whole_when_it_is_looked_at() {
     let style = format!("h1 {{ color: red }} /*{}*/", " ".repeat(1 << 20));
     let script = format!("document.querySelector('p').textContent = 'whole'; /*{}*/", " ".repeat(1 << 20));
     let (context, _) = world
-        .context(&[("/", "<!doctype html><a href='/linked'>Linked</a>"), ("/linked", LINKED), ("/style", &style), ("/script", &script)])
+        .context(&[
+            ("/", "<!doctype html><a href='/linked'>Linked</a>"),
+            ("/linked", LINKED),
+            ("/style", &style),
+            ("/script", &script),
+        ])
         .await;
     act(&context, "goto('http://shop.test/')").await;
     for turn in 0..20 {
