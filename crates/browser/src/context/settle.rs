@@ -42,7 +42,6 @@ impl Context {
         let deadline = Instant::now() + REST_MAX;
         let breathe = self.clock.lock().breathe();
         self.in_every_frame(&breathe).await?;
-        self.await_tabs().await;
         let mut rest = self.rest(deadline).await?;
         let now_ms = {
             let mut clock = self.clock.lock();
@@ -65,6 +64,7 @@ impl Context {
 
     /// Waits until the tab in front is quiet and its scripts have gone on from what they were answered.
     async fn rest(&self, deadline: Instant) -> Result<Rest, BrowserError> {
+        self.await_tabs().await;
         let mut rest = self.wait_until_quiet(deadline).await?;
         for _ in 0..ANSWERS_MAX {
             let is_answered = |state: &mut super::state::State| {
@@ -86,9 +86,10 @@ impl Context {
         let mut changes = self.shared.changes.subscribe();
         let are_there = || self.shared.state.lock().asked_for <= 0;
         let opened = async { while !are_there() && changes.changed().await.is_ok() {} };
-        // Where none comes, there is none to look at.
-        let _ = tokio::time::timeout(TAB_ASKED_FOR_MAX, opened).await;
-        self.shared.state.lock().asked_for = 0;
+        if tokio::time::timeout(TAB_ASKED_FOR_MAX, opened).await.is_err() {
+            // Where none comes, there is none to look at, and none to wait for again.
+            self.shared.state.lock().asked_for = 0;
+        }
     }
 
     pub(super) fn documents(&self) -> u64 {

@@ -93,6 +93,26 @@ async fn links_lead_to_their_page_in_tabs_of_their_own() {
     world.end().await;
 }
 
+/// A link that a timer follows into a tab of its own, once the clock of the page moves on.
+const LATER: &str = "<!doctype html><title>Later</title><a href='/second' target='_blank' rel='noopener'>Second</a>
+<button onclick='setTimeout(() => document.links[0].click(), 300)'>Later</button>";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tab_that_a_timer_opened_is_there_when_it_is_looked_at() {
+    let Some(world) = World::start().await else { return };
+    let (context, _) =
+        world.context(&[("/", LATER), ("/second", "<!doctype html><title>Two</title><h1>Two</h1>")]).await;
+    act(&context, "goto('http://shop.test/')").await;
+    for turn in 0..10 {
+        let seen = act(&context, "click('role=button')").await;
+        assert_eq!((seen.tabs.len(), seen.active), (2, 1), "turn {turn}");
+        assert!(seen.text.starts_with("RootWebArea 'Two'"), "turn {turn}: {}", seen.text);
+        act(&context, "tab_close()").await;
+    }
+    context.dispose().await.expect("gone");
+    world.end().await;
+}
+
 /// Waits for a style and a script, one after the other, before it is whole.
 const LINKED: &str =
     "<!doctype html><title>Linked</title><link rel='stylesheet' href='/style'><h1>Linked</h1><p>nothing</p>
